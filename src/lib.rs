@@ -1,0 +1,1 @@
+//! Two-tier SQLite state service for a personal-agent runtime.

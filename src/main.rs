@@ -1,0 +1,3 @@
+//! The `zeroclaw` command.
+
+fn main() {}
