@@ -1,1 +1,6 @@
 //! Two-tier SQLite state service for a personal-agent runtime.
+pub mod clock;
+pub mod config;
+pub mod db;
+pub mod fs;
+pub mod model;

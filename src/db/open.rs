@@ -1,0 +1,463 @@
+//! Opening a database: who may, with which pragmas, and what is proved before.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Connection, Row, Sqlite, SqliteConnection, SqlitePool};
+use tempfile::TempDir;
+
+use super::SQLITE_FLOOR;
+use super::error::{DbError, OpenError};
+use super::look::{self, Look};
+use super::migrate::{self, Release, application_id, known_version, tables_of};
+use super::tx::{BulkTx, WriteTx};
+use super::writer::{BoxFuture, Writer};
+use crate::fs::{self, FileLock};
+use crate::model::Tier;
+
+/// How long a connection waits for another process: longer than the slowest commit measured
+/// (0.6 s behind a forgotten reader), shorter than a person's patience.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for another process that migrates the same file.
+const MIGRATE_WAIT: Duration = Duration::from_secs(30);
+/// Larger pages than SQLite's own 4 KiB made inserts of 584-byte rows 23 % faster.
+const PAGE_BYTES: u32 = 8_192;
+/// Pages in the log before the writer checkpoints: 8 MiB at our page size.
+const CHECKPOINT_PAGES: &str = "1000";
+/// The log is cut back to this after a checkpoint, bytes.
+const LOG_LIMIT_BYTES: &str = "67108864";
+/// Page cache of the writer, KiB as a negative number.
+const WRITER_CACHE: &str = "-2000";
+/// Page cache of a reader, KiB as a negative number.
+const READER_CACHE: &str = "-1000";
+/// Page cache of an import, KiB as a negative number.
+const BULK_CACHE: &str = "-65536";
+/// Rows a statement may run ahead of its reader.
+const ROW_BUFFER: usize = 1_024;
+/// An idle reader closes after this.
+const READER_IDLE: Duration = Duration::from_secs(60);
+/// Readers of the control plane: cores × 2 on the smallest machine meant.
+const GLOBAL_READERS: u32 = 4;
+/// Readers of one agent: each costs a thread and three descriptors, and agents are many.
+const AGENT_READERS: u32 = 2;
+
+/// What acknowledged means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// On disk: survives power loss.
+    #[default]
+    Full,
+    /// Survives a killed process; power loss may take the last commits.
+    Normal,
+}
+
+/// How a database is written.
+#[derive(Clone, Debug)]
+pub struct WriteAccess {
+    /// What acknowledged means.
+    pub durability: Durability,
+    /// Stamped on a migrated schema.
+    pub release: Release,
+    /// File whose lock is held round a migration; made when needed, then kept.
+    pub migrate_lock: PathBuf,
+}
+
+/// What the caller may do with a database.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// Read and write; an older schema is migrated first.
+    Write(WriteAccess),
+    /// Read only, leaving no trace: nothing is created, migrated or checkpointed.
+    Look {
+        /// The caller holds the root against writers.
+        is_at_rest: bool,
+    },
+}
+
+/// An open database of one tier.
+#[derive(Debug)]
+pub struct Db {
+    path: PathBuf,
+    tier: Tier,
+    readers: SqlitePool,
+    writer: Option<Writer>,
+    version: i64,
+    bulk: SqliteConnectOptions,
+    // Holds the private copy that is looked at, until this goes.
+    _copy: Option<TempDir>,
+}
+
+impl Db {
+    /// Makes a new database: file and folder private from birth, newest schema.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Exists`] when there is one already; any other when it cannot be made.
+    pub async fn create(path: &Path, tier: &Tier, access: WriteAccess) -> Result<Self, OpenError> {
+        if std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0) {
+            return Err(OpenError::Exists {
+                path: path.to_owned(),
+            });
+        }
+        Self::open_or_create(path, tier, access).await
+    }
+
+    /// Opens a database for writing, and makes it first where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Db::open`], but for [`OpenError::NotFound`].
+    pub async fn open_or_create(
+        path: &Path,
+        tier: &Tier,
+        access: WriteAccess,
+    ) -> Result<Self, OpenError> {
+        if let Some(folder) = path.parent() {
+            fs::atomic::create_dir_private(folder)?;
+        }
+        // Born 0600: the sidecars take this mode when they are born.
+        fs::atomic::precreate_private(path)?;
+        Self::open(path, tier, Access::Write(access)).await
+    }
+
+    /// Opens an existing database.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]: not there, newer than this release, of another tier or agent, with a table
+    /// missing, or SQLite failed. A file that is refused is left as it was.
+    pub async fn open(path: &Path, tier: &Tier, access: Access) -> Result<Self, OpenError> {
+        check_sqlite()?;
+        if !path.exists() {
+            return Err(OpenError::NotFound {
+                path: path.to_owned(),
+            });
+        }
+        match access {
+            Access::Write(access) => Self::open_write(path, tier, access).await,
+            Access::Look { is_at_rest } => Self::open_look(path, tier, is_at_rest).await,
+        }
+    }
+
+    async fn open_write(path: &Path, tier: &Tier, access: WriteAccess) -> Result<Self, OpenError> {
+        let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+        // Proved through a handle that cannot write: a refused file stays as it was.
+        let mut identity = inspect(path, tier).await?;
+        if identity.version < known_version(tier) {
+            let _lock = FileLock::exclusive(&access.migrate_lock, MIGRATE_WAIT).map_err(|_| {
+                OpenError::Locked {
+                    path: path.to_owned(),
+                    waited: MIGRATE_WAIT,
+                }
+            })?;
+            // Another process may have migrated while this one waited.
+            identity = inspect(path, tier).await?;
+            if identity.version < known_version(tier) {
+                let mut conn = write_options(path, Durability::Full)
+                    .connect_here()
+                    .await
+                    .map_err(named)?;
+                migrate::migrate(&mut conn, path, tier, access.release).await?;
+                conn.close().await.map_err(named)?;
+            }
+        }
+        let options = write_options(path, access.durability);
+        let conn = options.clone().connect_here().await.map_err(named)?;
+        let reads = read_options(path).pragma("cache_size", READER_CACHE);
+        Ok(Self {
+            path: path.to_owned(),
+            tier: tier.clone(),
+            readers: pool(reads, tier),
+            writer: Some(Writer::start(conn, path.to_owned())),
+            version: known_version(tier),
+            bulk: write_options(path, Durability::Full).pragma("cache_size", BULK_CACHE),
+            _copy: None,
+        })
+    }
+
+    async fn open_look(path: &Path, tier: &Tier, is_at_rest: bool) -> Result<Self, OpenError> {
+        let mut look = look::choose(path, is_at_rest)?;
+        let mut seen = inspect_as(path, tier, &look).await;
+        if matches!(seen, Err(OpenError::Db(_))) && matches!(look, Look::Shared) {
+            // A read-only medium cannot share the log's index: read a private copy.
+            look = look::copy(path)?;
+            seen = inspect_as(path, tier, &look).await;
+        }
+        let identity = seen?;
+        let options = look_options(path, &look);
+        let copy = match look {
+            Look::Copy(dir, _) => Some(dir),
+            Look::Immutable | Look::Shared => None,
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            tier: tier.clone(),
+            readers: pool(options.clone(), tier),
+            writer: None,
+            version: identity.version,
+            bulk: options,
+            _copy: copy,
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which tier it is.
+    #[must_use]
+    pub fn tier(&self) -> &Tier {
+        &self.tier
+    }
+
+    /// Its schema version: the newest when opened for writing, what is there when looked at.
+    #[must_use]
+    pub fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// A connection for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when none can be had within the pool's wait.
+    pub async fn read(&self) -> Result<PoolConnection<Sqlite>, DbError> {
+        self.readers
+            .acquire()
+            .await
+            .map_err(|error| DbError::from(error).at(&self.path))
+    }
+
+    /// Runs one use case's writes in a transaction; several callers may share the commit.
+    ///
+    /// Returns after the commit: with [`Durability::Full`] the rows are on disk. When `work` fails,
+    /// nothing of it remains. `work` must not wait for anything but this database.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns, or [`DbError`] as `E` when the transaction cannot begin or commit, or
+    /// when the database was opened only to look.
+    pub async fn write<F, T, E>(&self, work: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        match &self.writer {
+            Some(writer) => writer.run(work).await,
+            None => Err(DbError::stopped().at(&self.path).into()),
+        }
+    }
+
+    /// Begins one long transaction on a connection of its own, always durable.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when another connection holds the file for longer than the busy timeout.
+    pub async fn begin_bulk(&self) -> Result<BulkTx, DbError> {
+        let conn = self
+            .bulk
+            .clone()
+            .connect_here()
+            .await
+            .map_err(|e| DbError::from(e).at(&self.path))?;
+        BulkTx::begin(conn, self.path.clone()).await
+    }
+
+    /// Finishes queued writes and closes; a writer's log is folded into the file.
+    pub async fn close(self) {
+        // Readers first: the last to leave removes the log, and a reader may not.
+        self.readers.close().await;
+        if let Some(writer) = self.writer {
+            writer.close().await;
+        }
+    }
+}
+
+/// `ConnectOptions::connect` without its trait in every caller.
+trait ConnectHere {
+    async fn connect_here(self) -> Result<SqliteConnection, sqlx::Error>;
+}
+
+impl ConnectHere for SqliteConnectOptions {
+    async fn connect_here(self) -> Result<SqliteConnection, sqlx::Error> {
+        SqliteConnection::connect_with(&self).await
+    }
+}
+
+/// What a file says of itself.
+struct Identity {
+    version: i64,
+}
+
+async fn inspect(path: &Path, tier: &Tier) -> Result<Identity, OpenError> {
+    inspect_as(path, tier, &look::choose(path, false)?).await
+}
+
+async fn inspect_as(path: &Path, tier: &Tier, look: &Look) -> Result<Identity, OpenError> {
+    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+    if std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0) && matches!(look, Look::Immutable)
+    {
+        return Ok(Identity { version: 0 });
+    }
+    let mut conn = look_options(path, look)
+        .connect_here()
+        .await
+        .map_err(named)?;
+    let identity = identify(&mut conn, path, tier).await;
+    conn.close().await.map_err(named)?;
+    identity
+}
+
+async fn identify(
+    conn: &mut SqliteConnection,
+    path: &Path,
+    tier: &Tier,
+) -> Result<Identity, OpenError> {
+    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+    let wrong = |found: String| OpenError::WrongFile {
+        path: path.to_owned(),
+        expected: tier.to_string(),
+        found,
+    };
+    let row = sqlx::query(
+        "SELECT (SELECT user_version FROM pragma_user_version),
+                (SELECT application_id FROM pragma_application_id),
+                (SELECT count(*) FROM sqlite_schema)",
+    )
+    .fetch_one(&mut *conn)
+    .await
+    .map_err(named)?;
+    let (version, application, objects): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    if version == 0 && application == 0 && objects == 0 {
+        return Ok(Identity { version: 0 });
+    }
+    if application != application_id(tier) {
+        return Err(wrong(format!("its application id is {application:#010x}")));
+    }
+    let meta = sqlx::query(
+        "SELECT role, agent_id, app_version FROM schema_meta WHERE meta_key = 'primary'",
+    )
+    .fetch_optional(&mut *conn)
+    .await
+    .map_err(named)?
+    .ok_or_else(|| wrong("it does not say whose it is".to_owned()))?;
+    let (role, agent, release): (String, Option<String>, String) =
+        (meta.get(0), meta.get(1), meta.get(2));
+    if version > known_version(tier) {
+        return Err(OpenError::TooNew {
+            path: path.to_owned(),
+            found: version,
+            known: known_version(tier),
+            writer: Some(release),
+        });
+    }
+    if role != tier.role() || agent.as_deref() != tier.agent_id().map(|id| id.as_str()) {
+        return Err(wrong(format!(
+            "it says {role} {}",
+            agent.unwrap_or_default()
+        )));
+    }
+    let tables: Vec<String> =
+        sqlx::query_scalar("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            .fetch_all(conn)
+            .await
+            .map_err(named)?;
+    for table in tables_of(tier, version) {
+        if !tables.iter().any(|name| name == table) {
+            return Err(OpenError::MissingTable {
+                path: path.to_owned(),
+                table: table.to_owned(),
+                version,
+            });
+        }
+    }
+    Ok(Identity { version })
+}
+
+fn check_sqlite() -> Result<(), OpenError> {
+    // The C library's own number, so that a host program that links another one is found out.
+    let found = libsqlite3_sys::SQLITE_VERSION_NUMBER;
+    if found < SQLITE_FLOOR {
+        let text = format!(
+            "{}.{}.{}",
+            found / 1_000_000,
+            found / 1_000 % 1_000,
+            found % 1_000
+        );
+        return Err(OpenError::OldSqlite { found: text });
+    }
+    Ok(())
+}
+
+fn base_options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .row_buffer_size(ROW_BUFFER)
+        // Sorting and scratch tables stay off the disk, where they would not be private.
+        .pragma("temp_store", "MEMORY")
+        // A schema is input: it may not reach functions with side effects.
+        .pragma("trusted_schema", "OFF")
+}
+
+pub(super) fn write_options(path: &Path, durability: Durability) -> SqliteConnectOptions {
+    let journal = match fs::space::filesystem(path) {
+        // A log shared through memory needs one machine: elsewhere it corrupts.
+        Ok(fs::FilesystemKind::Network(_) | fs::FilesystemKind::CrossVm(_)) => {
+            SqliteJournalMode::Delete
+        }
+        // What cannot be told apart is taken as local, as SQLite itself would.
+        Ok(fs::FilesystemKind::Local | fs::FilesystemKind::Volatile(_)) | Err(_) => {
+            SqliteJournalMode::Wal
+        }
+    };
+    let synchronous = match durability {
+        Durability::Full => SqliteSynchronous::Full,
+        Durability::Normal => SqliteSynchronous::Normal,
+    };
+    base_options(path)
+        .page_size(PAGE_BYTES)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
+        .journal_mode(journal)
+        .synchronous(synchronous)
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        .pragma("journal_size_limit", LOG_LIMIT_BYTES)
+        .pragma("cache_size", WRITER_CACHE)
+        .optimize_on_close(true, 400)
+}
+
+pub(super) fn read_options(path: &Path) -> SqliteConnectOptions {
+    base_options(path)
+        .read_only(true)
+        .pragma("query_only", "ON")
+}
+
+fn look_options(path: &Path, look: &Look) -> SqliteConnectOptions {
+    match look {
+        Look::Immutable => read_options(path).immutable(true),
+        Look::Shared => read_options(path),
+        Look::Copy(_, copy) => read_options(copy),
+    }
+}
+
+fn pool(options: SqliteConnectOptions, tier: &Tier) -> SqlitePool {
+    let size = match tier {
+        Tier::Global => GLOBAL_READERS,
+        Tier::Agent(_) => AGENT_READERS,
+    };
+    SqlitePoolOptions::new()
+        .min_connections(0)
+        .max_connections(size)
+        .idle_timeout(READER_IDLE)
+        .test_before_acquire(false)
+        .connect_lazy_with(options)
+}

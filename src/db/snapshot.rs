@@ -1,0 +1,238 @@
+//! Compact, consistent copies of a live database.
+//!
+//! `VACUUM INTO` reads under one read transaction, carries no deleted bytes and needs no pause of the
+//! writer. To catch several files at one instant, every writer is held (`BEGIN IMMEDIATE`) while the
+//! read transactions start, a few milliseconds, and let go again. The stepped online backup was
+//! measured and lost: beside a writer it restarts for ever.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::{Connection, SqliteConnection};
+use tokio::task::JoinHandle;
+
+use super::error::{DbError, OpenError};
+use super::look::{self, Look};
+use super::migrate::{application_id, known_version};
+use super::open::{Durability, read_options, write_options};
+use super::tx::begin_immediate;
+use crate::fs;
+use crate::model::Tier;
+
+/// How often to look whether a capture has begun to write.
+const POLL: Duration = Duration::from_millis(1);
+
+/// A database about to be captured.
+#[derive(Debug)]
+pub struct SnapshotSource {
+    path: PathBuf,
+    reader: SqliteConnection,
+    gate: Option<SqliteConnection>,
+    _look: Option<Look>,
+}
+
+/// A capture under way.
+#[derive(Debug)]
+pub struct SnapshotRun {
+    target: PathBuf,
+    task: JoinHandle<Result<(), DbError>>,
+}
+
+impl SnapshotSource {
+    /// Opens the database at `path` for capture, of any origin.
+    ///
+    /// * `can_write`: whether writers may be held; `false` on a read-only root, where there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] when it cannot be opened.
+    pub async fn open(path: &Path, can_write: bool) -> Result<Self, OpenError> {
+        let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+        if !path.exists() {
+            return Err(OpenError::NotFound {
+                path: path.to_owned(),
+            });
+        }
+        if can_write {
+            // A writing connection, so that the last to leave folds the log back in.
+            let options = write_options(path, Durability::Full);
+            let reader = SqliteConnection::connect_with(&options)
+                .await
+                .map_err(named)?;
+            let gate = SqliteConnection::connect_with(&options)
+                .await
+                .map_err(named)?;
+            return Ok(Self {
+                path: path.to_owned(),
+                reader,
+                gate: Some(gate),
+                _look: None,
+            });
+        }
+        let look = look::choose(path, true)?;
+        let options = match &look {
+            Look::Immutable => read_options(path).immutable(true),
+            Look::Shared => read_options(path),
+            Look::Copy(_, copy) => read_options(copy),
+        };
+        // `VACUUM INTO` counts as a write to `query_only`.
+        let options = options.pragma("query_only", "OFF");
+        let reader = SqliteConnection::connect_with(&options)
+            .await
+            .map_err(named)?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            gate: None,
+            _look: Some(look),
+        })
+    }
+
+    /// Keeps writers out until [`SnapshotSource::release`].
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when another writer does not finish within the busy timeout.
+    pub async fn hold(&mut self) -> Result<(), DbError> {
+        match &mut self.gate {
+            Some(gate) => begin_immediate(gate)
+                .await
+                .map_err(|error| error.at(&self.path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to capture into `target`, an empty or missing file in a private folder, and returns
+    /// once the read transaction stands: from then on later commits are not part of the copy.
+    ///
+    /// # Errors
+    ///
+    /// The file system's, when `target` cannot be made.
+    pub async fn start(mut self, target: &Path) -> Result<(SnapshotRun, SnapshotGate), OpenError> {
+        // Pre-created: SQLite would make it 0644 under a common umask.
+        fs::atomic::precreate_private(target)?;
+        let gate = SnapshotGate {
+            path: self.path.clone(),
+            conn: self.gate.take(),
+        };
+        let owned = target.to_owned();
+        let task = tokio::spawn(async move {
+            let into = owned.to_str().map(str::to_owned);
+            let source = self.path.clone();
+            let result = match into {
+                Some(into) => {
+                    sqlx::query("VACUUM main INTO ?1")
+                        .bind(into)
+                        .execute(&mut self.reader)
+                        .await
+                }
+                None => Err(sqlx::Error::Configuration(
+                    "staging path is not UTF-8".into(),
+                )),
+            };
+            let closed = self.reader.close().await;
+            result
+                .map(|_| ())
+                .and(closed)
+                .map_err(|error| DbError::from(error).at(&source))
+        });
+        let run = SnapshotRun {
+            target: target.to_owned(),
+            task,
+        };
+        run.begun().await;
+        Ok((run, gate))
+    }
+}
+
+/// The hold on a captured database's writers.
+#[derive(Debug)]
+pub struct SnapshotGate {
+    path: PathBuf,
+    conn: Option<SqliteConnection>,
+}
+
+impl SnapshotGate {
+    /// Lets writers in again.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when the connection fails.
+    pub async fn release(self) -> Result<(), DbError> {
+        let Some(mut conn) = self.conn else {
+            return Ok(());
+        };
+        let named = |error: sqlx::Error| DbError::from(error).at(&self.path);
+        if let Err(error) = sqlx::raw_sql("ROLLBACK").execute(&mut conn).await {
+            // Not held: nothing to let go.
+            tracing::debug!(%error, "no transaction to roll back");
+        }
+        conn.close().await.map_err(named)
+    }
+}
+
+impl SnapshotRun {
+    /// Waits until the copy has begun to be written, which is after its read transaction began.
+    async fn begun(&self) {
+        while !self.task.is_finished()
+            && std::fs::metadata(&self.target).is_ok_and(|meta| meta.len() == 0)
+        {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Waits for the copy to be whole, and syncs it: SQLite does not.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] when the capture failed.
+    pub async fn finish(self) -> Result<(), OpenError> {
+        let target = self.target;
+        match self.task.await {
+            Ok(result) => result?,
+            Err(_) => return Err(DbError::stopped().at(&target).into()),
+        }
+        let synced = std::fs::File::open(&target).and_then(|file| file.sync_all());
+        synced.map_err(fs::FsError::at("syncing", &target))?;
+        Ok(())
+    }
+}
+
+/// Opens a captured copy, at rest and private, for checks; `tier` is what it claims to be.
+///
+/// The connection can write, because FTS5's check is an insert; it changes nothing that is kept.
+///
+/// # Errors
+///
+/// [`OpenError`] when the copy is no database of `tier`, or newer than this release.
+pub async fn open_snapshot(path: &Path, tier: &Tier) -> Result<SqliteConnection, OpenError> {
+    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+    let options = read_options(path)
+        .read_only(false)
+        .pragma("query_only", "OFF");
+    let mut conn = SqliteConnection::connect_with(&options)
+        .await
+        .map_err(named)?;
+    let (application, version): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version)",
+    )
+    .fetch_one(&mut conn)
+    .await
+    .map_err(named)?;
+    if application != application_id(tier) {
+        return Err(OpenError::WrongFile {
+            path: path.to_owned(),
+            expected: tier.to_string(),
+            found: format!("its application id is {application:#010x}"),
+        });
+    }
+    if version > known_version(tier) {
+        return Err(OpenError::TooNew {
+            path: path.to_owned(),
+            found: version,
+            known: known_version(tier),
+            writer: None,
+        });
+    }
+    Ok(conn)
+}

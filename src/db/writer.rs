@@ -1,0 +1,167 @@
+//! One writer a file: jobs queue, and all that have queued while the last commit ran share the next.
+//!
+//! A job lives in the writer's task: a caller that goes away loses the answer, never half a write.
+//! There is no timer; under load the batch grows by itself, alone a job commits at once.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use futures_util::FutureExt;
+use sqlx::{Connection, SqliteConnection};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::error::DbError;
+use super::tx::{WriteTx, begin_immediate};
+
+/// Jobs that may wait; the next caller waits for a place.
+const QUEUE: usize = 1_024;
+
+/// Most jobs that share one commit.
+const MAX_BATCH: usize = 256;
+
+/// A boxed future, as a job returns it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The queue in front of a file's one writing connection.
+pub(super) struct Writer {
+    queue: mpsc::Sender<Box<dyn Job>>,
+    task: JoinHandle<()>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+/// A use case's share of a batch.
+trait Job: Send {
+    /// Runs it; `Err` means: roll this job back.
+    fn run<'t>(&'t mut self, tx: &'t mut WriteTx<'_>) -> BoxFuture<'t, Result<(), ()>>;
+
+    /// Tells the caller how it went, after the commit.
+    fn answer(self: Box<Self>, commit: Result<(), DbError>);
+}
+
+struct TypedJob<F, T, E> {
+    work: Option<F>,
+    outcome: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<T, E>>,
+}
+
+impl<F, T, E> Job for TypedJob<F, T, E>
+where
+    F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send,
+    T: Send,
+    E: From<DbError> + Send,
+{
+    fn run<'t>(&'t mut self, tx: &'t mut WriteTx<'_>) -> BoxFuture<'t, Result<(), ()>> {
+        Box::pin(async move {
+            let Some(work) = self.work.take() else {
+                return Err(());
+            };
+            // A panic in one use case must not take the writer, and every other caller, with it.
+            let outcome = AssertUnwindSafe(work(tx)).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|_| Err(DbError::stopped().into()));
+            let result = if outcome.is_ok() { Ok(()) } else { Err(()) };
+            self.outcome = Some(outcome);
+            result
+        })
+    }
+
+    fn answer(self: Box<Self>, commit: Result<(), DbError>) {
+        let answer = match (self.outcome, commit) {
+            (Some(Err(error)), _) => Err(error),
+            (_, Err(error)) => Err(error.into()),
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            (None, Ok(())) => Err(DbError::stopped().into()),
+        };
+        // The caller may be gone; its write is done all the same.
+        let _ = self.reply.send(answer);
+    }
+}
+
+impl Writer {
+    pub(super) fn start(conn: SqliteConnection, path: PathBuf) -> Self {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let task = tokio::spawn(work(conn, path, jobs));
+        Self { queue, task }
+    }
+
+    pub(super) async fn run<F, T, E>(&self, work: F) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job = TypedJob {
+            work: Some(work),
+            outcome: None,
+            reply,
+        };
+        if self.queue.send(Box::new(job)).await.is_err() {
+            return Err(DbError::stopped().into());
+        }
+        answer
+            .await
+            .unwrap_or_else(|_| Err(DbError::stopped().into()))
+    }
+
+    /// Finishes what has queued, checkpoints and closes the connection.
+    pub(super) async fn close(self) {
+        drop(self.queue);
+        // The task ends when the queue is empty; it does not panic, jobs are caught.
+        let _ = self.task.await;
+    }
+}
+
+async fn work(mut conn: SqliteConnection, path: PathBuf, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while jobs.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        let commit = run_batch(&mut conn, &mut batch)
+            .await
+            .map_err(|error| error.at(&path));
+        for job in batch.drain(..) {
+            job.answer(commit.clone());
+        }
+    }
+    if let Err(error) = conn.close().await {
+        tracing::warn!(path = %path.display(), %error, "closing the writer failed");
+    }
+}
+
+async fn run_batch(conn: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), DbError> {
+    begin_immediate(conn).await?;
+    let ran = run_jobs(conn, batch).await;
+    let ended = match ran {
+        Ok(()) => statement(conn, "COMMIT").await,
+        Err(error) => Err(error),
+    };
+    if ended.is_err() {
+        // Some failures (disk full, io) have rolled back by themselves; then this says so and is no news.
+        let _ = statement(conn, "ROLLBACK").await;
+    }
+    ended
+}
+
+async fn run_jobs(conn: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), DbError> {
+    for job in batch {
+        // A savepoint each, so that a refused job takes nothing of its neighbours with it.
+        statement(conn, "SAVEPOINT job").await?;
+        if job.run(&mut WriteTx::new(conn)).await.is_err() {
+            statement(conn, "ROLLBACK TO job").await?;
+        }
+        statement(conn, "RELEASE job").await?;
+    }
+    Ok(())
+}
+
+async fn statement(conn: &mut SqliteConnection, sql: &'static str) -> Result<(), DbError> {
+    sqlx::query(sql).execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,429 @@
+//! Files and folders that are private from birth, and changes that are whole or absent after a crash.
+//!
+//! Modes are given to the call that creates: a chmod afterwards leaves a moment in which others can read. A process
+//! of the superuser gives what it creates to the owner of the folder it creates it in, so that a run under `sudo`
+//! leaves nothing behind that its user cannot open.
+//!
+//! Nothing here replaces a file unless it says so: only [`write_private`] does.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+
+use super::FsError;
+
+const DIR_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+const COPY_BUFFER_BYTES: usize = 256 * 1024;
+
+/// How the names of all temporary files begin; a file of such a name is left over from a killed process.
+pub const TEMP_PREFIX: &str = ".zeroclaw-tmp-";
+
+/// Tells whether a file name is one of [`private_temp_in`].
+#[must_use]
+pub fn is_temp_name(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(TEMP_PREFIX.as_bytes())
+}
+
+/// Creates a folder and those missing above it, each 0700 and synced into its parent. Existing ones are left alone.
+///
+/// # Errors
+///
+/// [`FsError`] when a folder cannot be made, or something that is not a folder stands in the way.
+pub fn create_dir_private(path: &Path) -> Result<(), FsError> {
+    let mut missing = Vec::new();
+    let mut existing = path;
+    while !is_dir(existing)? {
+        missing.push(existing);
+        existing = parent(existing);
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let owner = inherited_owner(existing)?;
+    for folder in missing.into_iter().rev() {
+        create_one_dir(folder, owner)?;
+        sync_dir(parent(folder))?;
+    }
+    Ok(())
+}
+
+/// Creates a file that must not exist, mode 0600, open for reading and writing.
+///
+/// # Errors
+///
+/// [`FsError`] of kind `AlreadyExists` when the name is taken, also by a dangling link; otherwise what went wrong.
+pub fn create_file_private(path: &Path) -> Result<File, FsError> {
+    let owner = inherited_owner(parent(path))?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(path)
+        .map_err(FsError::at("create file", path))?;
+    give_to(&file, owner, path)?;
+    Ok(file)
+}
+
+/// Makes sure that a private file exists before another library opens it; an existing one is left alone.
+///
+/// SQLite gives `-wal`, `-shm` and `-journal` the mode of their database, so this decides theirs too.
+///
+/// # Errors
+///
+/// [`FsError`] when the file does not exist and cannot be made.
+pub fn precreate_private(path: &Path) -> Result<(), FsError> {
+    match create_file_private(path) {
+        Ok(_) => sync_dir(parent(path)),
+        Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates a private file of a name of its own in `dir`; it goes when the handle is dropped before it is persisted.
+///
+/// # Errors
+///
+/// [`FsError`] when the file cannot be made.
+pub fn private_temp_in(dir: &Path) -> Result<NamedTempFile, FsError> {
+    let owner = inherited_owner(dir)?;
+    let temp = tempfile::Builder::new()
+        .prefix(TEMP_PREFIX)
+        .tempfile_in(dir)
+        .map_err(FsError::at("create a temporary file in", dir))?;
+    give_to(temp.as_file(), owner, temp.path())?;
+    Ok(temp)
+}
+
+/// Writes a private file of these bytes in place of what is there. After a crash the old or the new content is there.
+///
+/// # Errors
+///
+/// [`FsError`] when any step fails; the old file is then untouched and no temporary file remains.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let mut temp = private_temp_in(parent(path))?;
+    temp.write_all(bytes).map_err(FsError::at("write", path))?;
+    temp.as_file()
+        .sync_all()
+        .map_err(FsError::at("sync", path))?;
+    temp.persist(path)
+        .map_err(|error| FsError::at("replace", path)(error.error))?;
+    sync_dir(parent(path))
+}
+
+/// Gives the finished file `temp` its final name on the same filesystem, and never replaces anything.
+///
+/// Both folders are synced; `temp` is gone afterwards. A crash between leaves both names of one file.
+///
+/// # Errors
+///
+/// [`FsError`] of kind `AlreadyExists` when `dest` exists; otherwise what went wrong. `temp` is then still there.
+pub fn persist_new(temp: &Path, dest: &Path) -> Result<(), FsError> {
+    File::open(temp)
+        .and_then(|file| file.sync_all())
+        .map_err(FsError::at("sync", temp))?;
+    rename_no_replace(temp, dest).map_err(FsError::at("create file", dest))?;
+    sync_both(parent(temp), parent(dest))
+}
+
+/// Moves a file or folder, makes the folders above its new place, and never replaces anything.
+///
+/// On another filesystem a regular file is copied, synced and read back before the old one goes; anything else is
+/// refused there.
+///
+/// # Errors
+///
+/// [`FsError`] of kind `AlreadyExists` when `to` exists; otherwise what went wrong. `from` is then still there.
+pub fn rename_synced(from: &Path, to: &Path) -> Result<(), FsError> {
+    create_dir_private(parent(to))?;
+    match rename_no_replace(from, to) {
+        Ok(()) => sync_both(parent(from), parent(to)),
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => move_across(from, to),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(FsError::at("move to", to)(error))
+        }
+        Err(error) => Err(FsError::at("move", from)(error)),
+    }
+}
+
+/// Makes the names in a folder durable.
+///
+/// # Errors
+///
+/// [`FsError`] when the folder cannot be opened or synced.
+pub fn sync_dir(dir: &Path) -> Result<(), FsError> {
+    let synced = File::open(dir).and_then(|dir| dir.sync_all());
+    match synced {
+        // Some FUSE and shared-folder filesystems cannot sync a folder and say EINVAL: nothing better can be done there.
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
+        other => other.map_err(FsError::at("sync folder", dir)),
+    }
+}
+
+/// Removes a file that must exist, and makes that durable.
+///
+/// # Errors
+///
+/// [`FsError`] when the file cannot be removed or its folder not synced.
+pub fn remove_file_synced(path: &Path) -> Result<(), FsError> {
+    fs::remove_file(path).map_err(FsError::at("remove", path))?;
+    sync_dir(parent(path))
+}
+
+/// Copies a regular file to a new private one, synced; gives the bytes copied and their SHA-256.
+///
+/// # Errors
+///
+/// [`FsError`] of kind `AlreadyExists` when `to` exists; otherwise what went wrong, and the part copied is removed.
+pub fn copy_private(from: &Path, to: &Path) -> Result<(u64, [u8; 32]), FsError> {
+    let (mut source, _) = open_regular(from)?;
+    let mut copy = create_file_private(to)?;
+    let copied = copy_hashed(&mut source, from, &mut copy, to)
+        .and_then(|sum| sync_file(&copy, to).map(|()| sum))
+        .and_then(|sum| sync_dir(parent(to)).map(|()| sum));
+    if copied.is_err() {
+        // The first error is the one to tell; a part that cannot be removed either does not change it.
+        let _ = fs::remove_file(to);
+    }
+    copied
+}
+
+/// Reads a regular file to its end; gives its bytes and their SHA-256.
+///
+/// # Errors
+///
+/// [`FsError`] when the file is not a regular one or cannot be read.
+pub fn hash_file(path: &Path) -> Result<(u64, [u8; 32]), FsError> {
+    let (mut file, _) = open_regular(path)?;
+    copy_hashed(&mut file, path, &mut io::sink(), path)
+}
+
+/// The folder a path stands in; `.` for a bare name.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+fn is_dir(path: &Path) -> Result<bool, FsError> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(true),
+        Ok(_) => Err(FsError::at("create folder", path)(
+            io::ErrorKind::NotADirectory.into(),
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(FsError::at("look at", path)(error)),
+    }
+}
+
+fn create_one_dir(path: &Path, owner: Option<Owner>) -> Result<(), FsError> {
+    match DirBuilder::new().mode(DIR_MODE).create(path) {
+        Ok(()) => {}
+        // Another process was faster; a dangling link is no folder and stays an error.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
+            return Ok(());
+        }
+        Err(error) => return Err(FsError::at("create folder", path)(error)),
+    }
+    if owner.is_some() {
+        let dir = OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed())
+            .open(path)
+            .map_err(FsError::at("open folder", path))?;
+        give_to(&dir, owner, path)?;
+    }
+    Ok(())
+}
+
+/// User and group that something new should belong to.
+#[derive(Clone, Copy)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+/// The owner of `dir` when the superuser creates in somebody else's folder; otherwise the system's choice stands.
+fn inherited_owner(dir: &Path) -> Result<Option<Owner>, FsError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let metadata = fs::metadata(dir).map_err(FsError::at("look at", dir))?;
+    let owner = Owner {
+        uid: metadata.uid(),
+        gid: metadata.gid(),
+    };
+    Ok(Some(owner).filter(|owner| owner.uid != 0))
+}
+
+/// Works on the open handle: a path could have been swapped for a link meanwhile.
+fn give_to(file: &File, owner: Option<Owner>, path: &Path) -> Result<(), FsError> {
+    match owner {
+        Some(Owner { uid, gid }) => fchown(file, Some(uid), Some(gid))
+            .map_err(FsError::at("hand over to the owner of the folder", path)),
+        None => Ok(()),
+    }
+}
+
+fn sync_file(file: &File, path: &Path) -> Result<(), FsError> {
+    file.sync_all().map_err(FsError::at("sync", path))
+}
+
+fn sync_both(from: &Path, to: &Path) -> Result<(), FsError> {
+    // The new name first: after a crash between, the file has two names rather than none.
+    sync_dir(to)?;
+    if from == to { Ok(()) } else { sync_dir(from) }
+}
+
+/// Renames in one step of the kernel where it can refuse to replace, else in two that cannot replace either.
+fn rename_no_replace(from: &Path, to: &Path) -> io::Result<()> {
+    match rename_exclusive(from, to) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_by_link(from, to),
+        other => other.map_err(io::Error::from),
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn rename_exclusive(from: &Path, to: &Path) -> Result<(), Errno> {
+    rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn rename_exclusive(_from: &Path, _to: &Path) -> Result<(), Errno> {
+    Err(Errno::NOSYS)
+}
+
+fn rename_by_link(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(from)?.is_dir() {
+        return rename_dir(from, to);
+    }
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if is_without_links(&error) => rename_over_placeholder(from, to),
+        Err(error) => Err(error),
+    }
+}
+
+/// FAT and many shared folders have no hard links; Linux says EPERM for them.
+fn is_without_links(error: &io::Error) -> bool {
+    let kinds = [
+        io::ErrorKind::PermissionDenied,
+        io::ErrorKind::Unsupported,
+        io::ErrorKind::TooManyLinks,
+    ];
+    kinds.contains(&error.kind())
+}
+
+fn rename_over_placeholder(from: &Path, to: &Path) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(to)?;
+    fs::rename(from, to).inspect_err(|_| {
+        let _ = fs::remove_file(to);
+    })
+}
+
+/// A rename replaces an empty folder, so an empty folder made here reserves the name and refuses an existing one.
+fn rename_dir(from: &Path, to: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(DIR_MODE).create(to)?;
+    fs::rename(from, to).inspect_err(|_| {
+        let _ = fs::remove_dir(to);
+    })
+}
+
+/// Copies beside the destination, proves the copy, names it, and only then removes the source.
+fn move_across(from: &Path, to: &Path) -> Result<(), FsError> {
+    let (mut source, before) = open_regular(from)?;
+    let temp = private_temp_in(parent(to))?;
+    let mut copy = temp.as_file();
+    let written = copy_hashed(&mut source, from, &mut copy, temp.path())?;
+    if let Ok(modified) = before.modified() {
+        temp.as_file()
+            .set_modified(modified)
+            .map_err(FsError::at("set the time of", to))?;
+    }
+    sync_file(temp.as_file(), to)?;
+
+    let length = fs::metadata(from)
+        .map_err(FsError::at("look at", from))?
+        .len();
+    if hash_file(temp.path())? != written || length != written.0 {
+        return Err(FsError::at("prove the copy of", from)(
+            io::ErrorKind::InvalidData.into(),
+        ));
+    }
+    let temp: PathBuf = temp
+        .into_temp_path()
+        .keep()
+        .map_err(|error| FsError::at("keep", to)(error.error))?;
+    if let Err(error) = persist_new(&temp, to) {
+        let _ = fs::remove_file(&temp);
+        return Err(error);
+    }
+    remove_file_synced(from)
+}
+
+/// Opens a regular file; refuses links and everything whose opening could block or act.
+fn open_regular(path: &Path) -> Result<(File, Metadata), FsError> {
+    let refuse = || {
+        FsError::at("read", path)(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ))
+    };
+    if !fs::symlink_metadata(path)
+        .map_err(FsError::at("look at", path))?
+        .is_file()
+    {
+        return Err(refuse());
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)
+        .map_err(FsError::at("open", path))?;
+    let metadata = file.metadata().map_err(FsError::at("look at", path))?;
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(refuse())
+    }
+}
+
+fn copy_hashed(
+    source: &mut impl Read,
+    from: &Path,
+    sink: &mut impl Write,
+    to: &Path,
+) -> Result<(u64, [u8; 32]), FsError> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; COPY_BUFFER_BYTES];
+    let mut total = 0;
+    loop {
+        let read = match source.read(&mut buffer) {
+            Ok(0) => return Ok((total, hash.finalize().into())),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(FsError::at("read", from)(error)),
+        };
+        let part = &buffer[..read];
+        hash.update(part);
+        sink.write_all(part).map_err(FsError::at("write", to))?;
+        total += read as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests;

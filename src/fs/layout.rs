@@ -1,0 +1,424 @@
+//! Where everything lies under a root, and which folder is the root.
+//!
+//! The only place that joins path parts of the product. Paths are never turned into text: a root may have a name
+//! that is not UTF-8.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+const CONFIG_FILE: &str = "config.toml";
+const ROOT_FOLDER: &str = ".zeroclaw";
+
+/// Every path of one root. Computes only; touches no disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// Takes the root folder, which need not exist.
+    #[must_use]
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The folder that holds everything.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The user's configuration: read, never written.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.root.join(CONFIG_FILE)
+    }
+
+    /// The user's secret key: read, never written.
+    #[must_use]
+    pub fn secret_key_file(&self) -> PathBuf {
+        self.root.join(".secret_key")
+    }
+
+    /// Folder of the global tier, the locks and the retired sources.
+    #[must_use]
+    pub fn state_dir(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// Database of the global tier.
+    #[must_use]
+    pub fn global_db(&self) -> PathBuf {
+        self.state_dir().join("state.sqlite")
+    }
+
+    /// File under the lock of whoever writes the root.
+    #[must_use]
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.state_dir().join("daemon.lock")
+    }
+
+    /// File under the lock of whoever migrates a schema.
+    #[must_use]
+    pub fn migrate_lock(&self) -> PathBuf {
+        self.state_dir().join("migrate.lock")
+    }
+
+    /// Journal of a restore under way; present only while one is unfinished.
+    #[must_use]
+    pub fn restore_journal(&self) -> PathBuf {
+        self.state_dir().join("restore.journal")
+    }
+
+    /// Folder of the sources retired by all import runs.
+    #[must_use]
+    pub fn migrated_dir(&self) -> PathBuf {
+        self.state_dir().join("migrated")
+    }
+
+    /// Folder of the sources retired by one import run.
+    #[must_use]
+    pub fn migrated_run_dir(&self, run_id: &str) -> PathBuf {
+        self.migrated_dir().join(one_name(run_id))
+    }
+
+    /// Folder of the bytes that one import run could not read.
+    ///
+    /// Outside of [`migrated_run_dir`](Self::migrated_run_dir), which mirrors old paths of any name.
+    #[must_use]
+    pub fn quarantine_dir(&self, run_id: &str) -> PathBuf {
+        self.state_dir().join("quarantine").join(one_name(run_id))
+    }
+
+    /// Folder of all agents.
+    #[must_use]
+    pub fn agents_dir(&self) -> PathBuf {
+        self.root.join("agents")
+    }
+
+    /// Folder of one agent, or of a retired generation `<id>@<stamp>`.
+    #[must_use]
+    pub fn agent_dir(&self, id: &str) -> PathBuf {
+        self.agents_dir().join(one_name(id))
+    }
+
+    /// Folder of one agent's database and its sidecars.
+    #[must_use]
+    pub fn agent_db_dir(&self, id: &str) -> PathBuf {
+        self.agent_dir(id).join("agent")
+    }
+
+    /// Database of one agent's tier.
+    #[must_use]
+    pub fn agent_db(&self, id: &str) -> PathBuf {
+        self.root.join(Self::agent_db_relative(id))
+    }
+
+    /// Database of one agent's tier as the registry stores it, relative to the root.
+    #[must_use]
+    pub fn agent_db_relative(id: &str) -> PathBuf {
+        ["agents", one_name(id), "agent", "agent.sqlite"]
+            .iter()
+            .collect()
+    }
+
+    /// Folder of one agent's own files: ours only to respect.
+    #[must_use]
+    pub fn workspace(&self, id: &str) -> PathBuf {
+        self.agent_dir(id).join("workspace")
+    }
+
+    /// Default home of archives.
+    #[must_use]
+    pub fn backups_dir(&self) -> PathBuf {
+        self.root.join("backups")
+    }
+}
+
+/// Callers hand in ids that were checked when they were made; a separator here is a bug of the caller.
+fn one_name(id: &str) -> &str {
+    debug_assert!(
+        !id.is_empty() && !id.contains('/') && id != "." && id != "..",
+        "not one path name: {id:?}"
+    );
+    id
+}
+
+/// Names the files SQLite may keep beside a database: `-wal`, `-shm`, `-journal`.
+#[must_use]
+pub fn sidecars(db: &Path) -> [PathBuf; 3] {
+    ["-wal", "-shm", "-journal"].map(|suffix| {
+        let mut name = db.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    })
+}
+
+/// Why no root could be named.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RootError {
+    /// The folder was given as an empty text.
+    #[error("the configuration folder is an empty path")]
+    Empty,
+    /// Neither a flag nor an environment variable names a root, and there is no home folder.
+    #[error(
+        "no home folder: HOME is not set, and neither --config-dir nor ZEROCLAW_CONFIG_DIR is given"
+    )]
+    NoHome,
+    /// The working folder, which a relative path starts from, cannot be found.
+    #[error("cannot make {} absolute", path.display())]
+    Relative {
+        /// The relative path.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Finds the root: the flag, `ZEROCLAW_CONFIG_DIR`, `ZEROCLAW_DATA_DIR`, `ZEROCLAW_WORKSPACE`, `~/.zeroclaw`, in this order.
+///
+/// The last two variables name a folder inside or beside a root, see [`root_near`]. Values that are empty,
+/// `undefined` or `null` count as unset. A leading `~` stands for `HOME`. The result is absolute; it need not exist.
+///
+/// # Errors
+///
+/// [`RootError`] when the flag is empty, there is no home to fall back on, or the working folder is gone.
+pub fn resolve_root(
+    flag: Option<PathBuf>,
+    env: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, RootError> {
+    let set = |name: &str| env(name).filter(|value| is_set(value)).map(PathBuf::from);
+    let home = set("HOME");
+    let full = |path: PathBuf| absolute(&expand_home(&path, home.as_deref()));
+
+    if let Some(path) = flag {
+        return if path.as_os_str().is_empty() {
+            Err(RootError::Empty)
+        } else {
+            full(path)
+        };
+    }
+    if let Some(path) = set("ZEROCLAW_CONFIG_DIR") {
+        return full(path);
+    }
+    if let Some(path) = set("ZEROCLAW_DATA_DIR").or_else(|| set("ZEROCLAW_WORKSPACE")) {
+        return Ok(root_near(&full(path)?));
+    }
+    match home {
+        Some(home) => absolute(&home.join(ROOT_FOLDER)),
+        None => Err(RootError::NoHome),
+    }
+}
+
+/// Replaces a leading `~` by the home folder; leaves `~name` and everything else as it is.
+#[must_use]
+pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_path_buf(),
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// Finds the root that a data or workspace folder belongs to.
+///
+/// The folder itself if it holds a configuration; else the `.zeroclaw` beside it, if that holds one or the folder
+/// has one of the two usual names; else the folder itself.
+fn root_near(folder: &Path) -> PathBuf {
+    let beside = folder.parent().map(|parent| parent.join(ROOT_FOLDER));
+    match beside {
+        _ if folder.join(CONFIG_FILE).exists() => folder.to_path_buf(),
+        Some(beside) if beside.join(CONFIG_FILE).exists() || has_usual_name(folder) => beside,
+        _ => folder.to_path_buf(),
+    }
+}
+
+fn has_usual_name(folder: &Path) -> bool {
+    folder
+        .file_name()
+        .is_some_and(|name| name == "data" || name == "workspace")
+}
+
+fn is_set(value: &OsStr) -> bool {
+    match value.to_str().map(str::trim) {
+        Some(text) => !matches!(text, "" | "undefined" | "null"),
+        None => true,
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, RootError> {
+    std::path::absolute(path).map_err(|source| RootError::Relative {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    fn resolve(flag: Option<&str>, vars: &[(&str, &str)]) -> Result<PathBuf, RootError> {
+        resolve_root(flag.map(PathBuf::from), &|name| {
+            vars.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn every_path_lies_where_the_contract_puts_it() {
+        let layout = Layout::new(PathBuf::from("/r"));
+
+        assert_eq!(layout.global_db(), Path::new("/r/state/state.sqlite"));
+        assert_eq!(layout.daemon_lock(), Path::new("/r/state/daemon.lock"));
+        assert_eq!(layout.migrate_lock(), Path::new("/r/state/migrate.lock"));
+        assert_eq!(
+            layout.restore_journal(),
+            Path::new("/r/state/restore.journal")
+        );
+        assert_eq!(
+            layout.migrated_run_dir("run"),
+            Path::new("/r/state/migrated/run")
+        );
+        assert_eq!(
+            layout.quarantine_dir("run"),
+            Path::new("/r/state/quarantine/run")
+        );
+        assert_eq!(
+            layout.agent_db("a"),
+            Path::new("/r/agents/a/agent/agent.sqlite")
+        );
+        assert_eq!(
+            layout.agent_db("a").parent(),
+            Some(layout.agent_db_dir("a").as_path())
+        );
+        assert_eq!(
+            Layout::agent_db_relative("a"),
+            Path::new("agents/a/agent/agent.sqlite")
+        );
+        assert_eq!(
+            layout.workspace("a@20261130T164228Z"),
+            Path::new("/r/agents/a@20261130T164228Z/workspace")
+        );
+        assert_eq!(layout.backups_dir(), Path::new("/r/backups"));
+        assert_eq!(layout.config_file(), Path::new("/r/config.toml"));
+        assert_eq!(layout.secret_key_file(), Path::new("/r/.secret_key"));
+    }
+
+    #[test]
+    fn a_root_that_is_not_utf8_keeps_its_bytes() {
+        let root = PathBuf::from(OsString::from_vec(b"/r\xff".to_vec()));
+        let db = Layout::new(root).global_db();
+
+        assert_eq!(
+            db.as_os_str().as_encoded_bytes(),
+            b"/r\xff/state/state.sqlite"
+        );
+        assert_eq!(
+            sidecars(&db)[0].as_os_str().as_encoded_bytes(),
+            b"/r\xff/state/state.sqlite-wal"
+        );
+    }
+
+    #[test]
+    fn sidecars_are_named_after_the_database() {
+        let names = sidecars(Path::new("/r/x.sqlite"));
+
+        assert_eq!(
+            names,
+            ["/r/x.sqlite-wal", "/r/x.sqlite-shm", "/r/x.sqlite-journal"].map(PathBuf::from)
+        );
+    }
+
+    #[test]
+    fn the_flag_wins_over_the_variables_and_they_over_the_home() {
+        let all = [
+            ("HOME", "/h"),
+            ("ZEROCLAW_CONFIG_DIR", "/c"),
+            ("ZEROCLAW_DATA_DIR", "/d/data"),
+            ("ZEROCLAW_WORKSPACE", "/w/workspace"),
+        ];
+
+        assert_eq!(resolve(Some("/f"), &all).unwrap(), Path::new("/f"));
+        assert_eq!(resolve(None, &all).unwrap(), Path::new("/c"));
+        assert_eq!(
+            resolve(None, &[all[0], all[2], all[3]]).unwrap(),
+            Path::new("/d/.zeroclaw")
+        );
+        assert_eq!(
+            resolve(None, &[all[0], all[3]]).unwrap(),
+            Path::new("/w/.zeroclaw")
+        );
+        assert_eq!(resolve(None, &all[..1]).unwrap(), Path::new("/h/.zeroclaw"));
+    }
+
+    #[test]
+    fn empty_undefined_and_null_count_as_unset() {
+        for value in ["", " ", "undefined", "null"] {
+            let vars = [
+                ("HOME", "/h"),
+                ("ZEROCLAW_CONFIG_DIR", value),
+                ("ZEROCLAW_DATA_DIR", value),
+            ];
+            assert_eq!(
+                resolve(None, &vars).unwrap(),
+                Path::new("/h/.zeroclaw"),
+                "{value:?}"
+            );
+        }
+        assert!(matches!(
+            resolve(None, &[("HOME", "undefined")]),
+            Err(RootError::NoHome)
+        ));
+        assert!(matches!(
+            resolve(Some(""), &[("HOME", "/h")]),
+            Err(RootError::Empty)
+        ));
+    }
+
+    #[test]
+    fn a_tilde_stands_for_the_home_and_a_relative_path_becomes_absolute() {
+        let home = [("HOME", "/h")];
+
+        assert_eq!(resolve(Some("~"), &home).unwrap(), Path::new("/h"));
+        assert_eq!(resolve(Some("~/z"), &home).unwrap(), Path::new("/h/z"));
+        assert_eq!(resolve(Some("/x/~/z"), &home).unwrap(), Path::new("/x/~/z"));
+        assert_eq!(
+            expand_home(Path::new("~bob/z"), Some(Path::new("/h"))),
+            Path::new("~bob/z")
+        );
+        assert_eq!(
+            resolve(Some("z"), &home).unwrap(),
+            std::env::current_dir().unwrap().join("z")
+        );
+    }
+
+    #[test]
+    fn a_data_folder_leads_to_the_root_it_belongs_to() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path();
+        let near = |name: &str| {
+            let value = base.join(name).into_os_string();
+            resolve_root(None, &move |key| {
+                (key == "ZEROCLAW_DATA_DIR").then(|| value.clone())
+            })
+            .unwrap()
+        };
+        assert_eq!(near("elsewhere"), base.join("elsewhere"));
+        assert_eq!(near("data"), base.join(".zeroclaw"));
+        assert_eq!(near("data/"), base.join(".zeroclaw"));
+
+        fs::create_dir(base.join(".zeroclaw")).unwrap();
+        fs::write(base.join(".zeroclaw/config.toml"), "").unwrap();
+        assert_eq!(near("elsewhere"), base.join(".zeroclaw"));
+
+        fs::create_dir(base.join("data")).unwrap();
+        fs::write(base.join("data/config.toml"), "").unwrap();
+        assert_eq!(near("data"), base.join("data"));
+    }
+}

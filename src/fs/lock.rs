@@ -1,0 +1,461 @@
+//! Who may write a root: a lock of the operating system on one file.
+//!
+//! The lock is the truth, and it goes with its process however that ends. The text in the file only tells people
+//! who holds it. The file is never removed: a new file of the same name would carry a second lock.
+//!
+//! Taking a lock may block the thread; asynchronous callers go through `spawn_blocking`.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+use super::{FsError, Layout, atomic, process};
+
+/// Pause between two tries for a lock that is held: short to a person, nothing to a processor.
+const POLL: Duration = Duration::from_millis(25);
+/// More than any text ever written; a longer one was not written by this product.
+const MAX_TEXT_BYTES: u64 = 4096;
+
+/// What the holder of a root is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HolderKind {
+    /// The daemon, for its life.
+    Daemon,
+    /// A command, for its moment.
+    Cli,
+    /// An import run.
+    Doctor,
+    /// A backup that writes its record.
+    Backup,
+    /// A restore.
+    Restore,
+}
+
+impl HolderKind {
+    /// The word in the lock's text.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Daemon => "daemon",
+            Self::Cli => "cli",
+            Self::Doctor => "doctor",
+            Self::Backup => "backup",
+            Self::Restore => "restore",
+        }
+    }
+}
+
+/// Who asks for a root.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder {
+    /// What it is about to do.
+    pub kind: HolderKind,
+    /// Since when, in Unix milliseconds.
+    pub since_ms: i64,
+}
+
+/// What the holder wrote into the lock file, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockText {
+    /// See [`HolderKind::as_str`]; other releases may know other words.
+    pub kind: String,
+    /// The process.
+    pub pid: u32,
+    /// Start of the process in clock ticks since boot, where the system tells.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
+    /// The boot of the machine, where the system tells.
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    /// Release of the program.
+    pub version: String,
+    /// Since when, in Unix milliseconds.
+    pub since_ms: i64,
+}
+
+impl LockText {
+    fn of(holder: Holder) -> Self {
+        let pid = std::process::id();
+        Self {
+            kind: holder.kind.as_str().to_owned(),
+            pid,
+            start_ticks: process::start_ticks(pid),
+            boot_id: process::boot_id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            since_ms: holder.since_ms,
+        }
+    }
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Another holder lives.
+    #[error("{} is held by {}{}", path.display(), describe(holder.as_ref()), after(*waited))]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// What its text says, if it can be read.
+        holder: Option<LockText>,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The lock file could not be used.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+fn describe(holder: Option<&LockText>) -> String {
+    match holder {
+        Some(text) => format!("{} (pid {}, version {})", text.kind, text.pid, text.version),
+        None => "another process".to_owned(),
+    }
+}
+
+fn after(waited: Duration) -> String {
+    if waited.is_zero() {
+        String::new()
+    } else {
+        format!(", waited {:.1} s", waited.as_secs_f64())
+    }
+}
+
+/// The right to write a root. Ends when dropped.
+#[derive(Debug)]
+pub struct RootLock {
+    file: File,
+}
+
+/// What a command that only looks learns from the lock.
+#[derive(Debug)]
+pub enum SharedLock {
+    /// Nobody ever wrote this root; the file is not made.
+    NoFile,
+    /// No writer lives, and none can start until this is dropped.
+    Held(File),
+    /// A writer lives; its text, if it can be read.
+    WriterAlive(Option<LockText>),
+}
+
+impl RootLock {
+    /// Takes the root for writing, or says at once who has it. Makes the state folder and the lock file if missing.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Held`] when anybody holds the lock, also for reading; [`LockError::Fs`] when the file cannot be used.
+    pub fn try_exclusive(layout: &Layout, holder: Holder) -> Result<Self, LockError> {
+        Self::exclusive(layout, holder, Duration::ZERO)
+    }
+
+    /// Takes the root for writing, waiting up to `wait` for its holder to let go.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_exclusive`](Self::try_exclusive), after `wait`.
+    pub fn exclusive(layout: &Layout, holder: Holder, wait: Duration) -> Result<Self, LockError> {
+        let path = layout.daemon_lock();
+        atomic::create_dir_private(&layout.state_dir())?;
+        let mut file = open_for_writing(&path)?;
+        lock_within(&mut file, &path, wait)?;
+
+        write_text(&mut file, &LockText::of(holder)).map_err(FsError::at("write", &path))?;
+        Ok(Self { file })
+    }
+
+    /// Keeps writers out while a command looks. Makes nothing, waits for nobody.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Fs`] when the lock file exists and cannot be used.
+    pub fn shared_if_present(layout: &Layout) -> Result<SharedLock, LockError> {
+        let path = layout.daemon_lock();
+        let mut file = match no_follow().read(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SharedLock::NoFile),
+            Err(error) => return Err(FsError::at("open", &path)(error).into()),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(SharedLock::Held(file)),
+            Err(TryLockError::WouldBlock) => Ok(SharedLock::WriterAlive(read_text(&mut file))),
+            Err(TryLockError::Error(error)) => Err(FsError::at("lock", &path)(error).into()),
+        }
+    }
+}
+
+impl Drop for RootLock {
+    fn drop(&mut self) {
+        // A text without a lock then means that its writer was killed. Nothing depends on it, so failing is no harm.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// A lock around one piece of work, such as a schema migration. Ends when dropped.
+#[derive(Debug)]
+pub struct FileLock {
+    _file: File,
+}
+
+impl FileLock {
+    /// Takes the lock on `path`, waiting up to `wait`. Makes the file if missing; its folder must exist.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Held`] after `wait`; [`LockError::Fs`] when the file cannot be used.
+    pub fn exclusive(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        let mut file = open_for_writing(path)?;
+        lock_within(&mut file, path, wait)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// A lock file that is a link would put the lock, and the text, somewhere else.
+fn no_follow() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
+fn open_for_writing(path: &Path) -> Result<File, FsError> {
+    atomic::precreate_private(path)?;
+    no_follow()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(FsError::at("open", path))
+}
+
+fn lock_within(file: &mut File, path: &Path, wait: Duration) -> Result<(), LockError> {
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(FsError::at("lock", path)(error).into()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let left = wait.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            let waited = if wait.is_zero() {
+                wait
+            } else {
+                start.elapsed()
+            };
+            return Err(LockError::Held {
+                path: path.to_path_buf(),
+                holder: read_text(file),
+                waited,
+            });
+        }
+        thread::sleep(left.min(POLL));
+    }
+}
+
+fn write_text(file: &mut File, text: &LockText) -> io::Result<()> {
+    let mut line = serde_json::to_vec(text)?;
+    line.push(b'\n');
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&line)
+}
+
+/// Gives `None` for a text that is missing, half written or foreign: it only helps people.
+fn read_text(file: &mut File) -> Option<LockText> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const DOCTOR: Holder = Holder {
+        kind: HolderKind::Doctor,
+        since_ms: 42,
+    };
+
+    fn root() -> (tempfile::TempDir, Layout) {
+        let temp = tempfile::tempdir().unwrap();
+        let layout = Layout::new(temp.path().join("root"));
+        (temp, layout)
+    }
+
+    #[test]
+    fn one_writer_holds_a_root_and_its_text_names_it() {
+        let (_temp, layout) = root();
+        let lock = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+
+        let error = RootLock::try_exclusive(&layout, DOCTOR).unwrap_err();
+
+        let message = error.to_string();
+        let LockError::Held {
+            path,
+            holder: Some(text),
+            waited,
+        } = error
+        else {
+            panic!("{message}")
+        };
+        assert_eq!((path, waited), (layout.daemon_lock(), Duration::ZERO));
+        assert_eq!(
+            (text.kind.as_str(), text.pid, text.since_ms),
+            ("doctor", std::process::id(), 42)
+        );
+        assert!(
+            message.contains(&format!("doctor (pid {}", text.pid)),
+            "{message}"
+        );
+
+        drop(lock);
+        RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+    }
+
+    #[test]
+    fn the_lock_file_is_private_stays_and_is_empty_afterwards() {
+        let (_temp, layout) = root();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+
+        let lock = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+        let text = fs::read_to_string(layout.daemon_lock()).unwrap();
+        assert!(text.ends_with("}\n") && text.lines().count() == 1, "{text}");
+        drop(lock);
+
+        assert_eq!(mode(&layout.state_dir()), 0o700);
+        assert_eq!(mode(&layout.daemon_lock()), 0o600);
+        assert_eq!(fs::metadata(layout.daemon_lock()).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn waiting_ends_when_the_holder_lets_go() {
+        let (_temp, layout) = root();
+        let lock = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+
+        let waiter = {
+            let layout = layout.clone();
+            thread::spawn(move || {
+                RootLock::exclusive(&layout, DOCTOR, Duration::from_secs(30)).is_ok()
+            })
+        };
+        drop(lock);
+
+        assert!(waiter.join().unwrap());
+    }
+
+    #[test]
+    fn waiting_ends_at_the_deadline() {
+        let (_temp, layout) = root();
+        let _lock = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+        let wait = Duration::from_millis(60);
+
+        let error = RootLock::exclusive(&layout, DOCTOR, wait).unwrap_err();
+
+        assert!(
+            matches!(error, LockError::Held { waited, .. } if waited >= wait),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn looking_makes_nothing_on_a_root_nobody_wrote() {
+        let (_temp, layout) = root();
+
+        assert!(matches!(
+            RootLock::shared_if_present(&layout).unwrap(),
+            SharedLock::NoFile
+        ));
+
+        assert!(!layout.root().exists());
+    }
+
+    #[test]
+    fn lookers_share_a_root_and_keep_writers_out() {
+        let (_temp, layout) = root();
+        drop(RootLock::try_exclusive(&layout, DOCTOR).unwrap());
+
+        let first = RootLock::shared_if_present(&layout).unwrap();
+        let second = RootLock::shared_if_present(&layout).unwrap();
+
+        assert!(matches!(
+            (&first, &second),
+            (SharedLock::Held(_), SharedLock::Held(_))
+        ));
+        assert!(matches!(
+            RootLock::try_exclusive(&layout, DOCTOR),
+            Err(LockError::Held { holder: None, .. })
+        ));
+        drop((first, second));
+        assert!(RootLock::try_exclusive(&layout, DOCTOR).is_ok());
+    }
+
+    #[test]
+    fn a_looker_learns_that_a_writer_lives() {
+        let (_temp, layout) = root();
+        let _lock = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+
+        let SharedLock::WriterAlive(Some(text)) = RootLock::shared_if_present(&layout).unwrap()
+        else {
+            panic!("no writer seen")
+        };
+
+        assert_eq!(text.kind, "doctor");
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_read_hides_the_holder_but_not_the_lock() {
+        let (_temp, layout) = root();
+        let _lock = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+        fs::write(layout.daemon_lock(), "{\"kind\":").unwrap();
+
+        let error = RootLock::try_exclusive(&layout, DOCTOR).unwrap_err();
+
+        assert!(
+            error.to_string().ends_with("is held by another process"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_lock_file_that_is_a_link_is_refused() {
+        let (temp, layout) = root();
+        fs::create_dir_all(layout.state_dir()).unwrap();
+        fs::write(temp.path().join("victim"), "kept").unwrap();
+        symlink(temp.path().join("victim"), layout.daemon_lock()).unwrap();
+
+        assert!(matches!(
+            RootLock::try_exclusive(&layout, DOCTOR),
+            Err(LockError::Fs(_))
+        ));
+        assert!(matches!(
+            RootLock::shared_if_present(&layout),
+            Err(LockError::Fs(_))
+        ));
+
+        assert_eq!(fs::read(temp.path().join("victim")).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn work_under_a_file_lock_is_done_by_one_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("migrate.lock");
+        let lock = FileLock::exclusive(&path, Duration::ZERO).unwrap();
+
+        assert!(matches!(
+            FileLock::exclusive(&path, Duration::ZERO),
+            Err(LockError::Held { .. })
+        ));
+
+        drop(lock);
+        assert!(FileLock::exclusive(&path, Duration::ZERO).is_ok());
+    }
+}

@@ -1,0 +1,51 @@
+//! Which process is which: a process id alone is reused, so it goes with a start time and a boot id.
+
+use std::fs;
+
+/// Where the start time stands in `/proc/<pid>/stat`, counted after the name in brackets: field 22 of proc(5).
+const START_TIME_AFTER_NAME: usize = 22 - 3;
+
+/// Gives the id of this boot of the machine; `None` where the system does not tell.
+#[must_use]
+pub fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+/// Gives the start of a process in clock ticks since boot; `None` if it is gone or the system does not tell.
+#[must_use]
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    start_ticks_from_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name may hold blanks and brackets, so counting starts at the last bracket.
+fn start_ticks_from_stat(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields
+        .split_ascii_whitespace()
+        .nth(START_TIME_AFTER_NAME)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_time_is_found_behind_a_name_with_brackets() {
+        let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 4242 1000 10";
+
+        assert_eq!(start_ticks_from_stat(stat), Some(4242));
+        assert_eq!(start_ticks_from_stat("7 (a) S 1"), None);
+        assert_eq!(start_ticks_from_stat(""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_living_process_has_a_start_time_and_a_dead_one_has_none() {
+        assert!(start_ticks(std::process::id()).is_some());
+        assert_eq!(start_ticks(u32::MAX), None);
+        assert!(boot_id().is_some());
+    }
+}

@@ -1,0 +1,63 @@
+//! Records of backups.
+
+use serde::{Deserialize, Serialize};
+
+use super::text_enum;
+
+/// What was done with an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackupKind {
+    /// Written.
+    Create,
+    /// Proved.
+    Verify,
+    /// Brought back.
+    Restore,
+}
+
+text_enum!(BackupKind { Create => "create", Verify => "verify", Restore => "restore" });
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackupStatus {
+    /// Under way.
+    Running,
+    /// Done.
+    Completed,
+    /// Failed; the error says why.
+    Failed,
+    /// Its process died.
+    Interrupted,
+}
+
+text_enum!(BackupStatus {
+    Running => "running",
+    Completed => "completed",
+    Failed => "failed",
+    Interrupted => "interrupted",
+});
+
+/// One backup, verification or restore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupRun {
+    /// Identity.
+    pub id: String,
+    /// What was done.
+    pub kind: BackupKind,
+    /// When it began.
+    pub created_at_ms: i64,
+    /// When it ended.
+    pub finished_at_ms: Option<i64>,
+    /// The archive.
+    pub archive_path: String,
+    /// Its size, bytes.
+    pub archive_bytes: Option<i64>,
+    /// How it went.
+    pub status: BackupStatus,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The manifest, or `{}` before there is one.
+    pub manifest_json: String,
+}

@@ -1,0 +1,62 @@
+//! Plain values: ids, times, enums and records. No SQL, no files.
+//!
+//! Everything here can be built, compared and serialised without a database. Times are Unix
+//! milliseconds, UTC, and say so in their names (`…_at_ms`).
+
+mod agent;
+mod backup;
+mod check;
+mod cron;
+mod ids;
+mod memory;
+mod migration;
+mod page;
+mod session;
+mod task;
+mod tier;
+mod transcript;
+
+pub use agent::{AgentRecord, AgentStatus};
+pub use backup::{BackupKind, BackupRun, BackupStatus};
+pub use check::{CheckOutcome, TierCheck};
+pub use cron::{
+    CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
+};
+pub use ids::{AgentId, IdError};
+pub use memory::{MemoryHit, MemoryRecord};
+pub use migration::{
+    KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceStatus, TierReceipt,
+};
+pub use page::{MAX_PAGE, Page, PageLimit};
+pub use session::{
+    ChatType, Conversation, ConversationKind, SessionRecord, SessionScope, SessionStatus,
+};
+pub use task::{TaskOwnerKind, TaskRun, TaskStatus};
+pub use tier::Tier;
+pub use transcript::{Event, NewEvent, SearchHit};
+
+/// Gives an enum stored as text its column form, both ways.
+macro_rules! text_enum {
+    ($name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+        impl $name {
+            /// The form stored in its column and shown in JSON.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The value of a stored form; `None` when this release does not know it.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+use text_enum;

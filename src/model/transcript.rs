@@ -1,0 +1,71 @@
+//! Events of a transcript.
+
+use serde::{Deserialize, Serialize};
+
+use super::AgentId;
+
+/// An event to be appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Identity within its session.
+    pub event_id: String,
+    /// `message` for what somebody said; any other type is kept as it came.
+    pub event_type: String,
+    /// Who spoke; `None` for events that are no message.
+    pub role: Option<String>,
+    /// Event this one follows; `None` for a first or an unchained one.
+    pub parent_id: Option<String>,
+    /// Caller's key for a repeated append.
+    pub idempotency_key: Option<String>,
+    /// When it happened.
+    pub created_at_ms: i64,
+    /// Readable text; empty where there is none.
+    pub text: String,
+    /// The whole event as JSON text where the fields above do not say it all.
+    pub event_json: Option<String>,
+}
+
+/// A stored event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Place in its session, from 1, gaps allowed.
+    pub seq: i64,
+    /// Identity within its session.
+    pub event_id: String,
+    /// `message` or another type.
+    pub event_type: String,
+    /// Who spoke; `None` for events that are no message.
+    pub role: Option<String>,
+    /// Event this one follows.
+    pub parent_id: Option<String>,
+    /// When it happened.
+    pub created_at_ms: i64,
+    /// Readable text.
+    pub text: String,
+    /// The whole event as JSON text where the fields above do not say it all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_json: Option<String>,
+}
+
+/// An event that matched a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchHit {
+    /// Owner of the session.
+    pub agent_id: AgentId,
+    /// Session it was said in.
+    pub session_id: String,
+    /// Route of that session.
+    pub session_key: String,
+    /// Title of that session.
+    pub display_name: Option<String>,
+    /// Place in the session.
+    pub seq: i64,
+    /// Who spoke.
+    pub role: Option<String>,
+    /// When.
+    pub created_at_ms: i64,
+    /// The words around the match, matches between `[` and `]`.
+    pub snippet: String,
+    /// bm25 of SQLite's FTS5: the lower, the better.
+    pub rank: f64,
+}
