@@ -4,3 +4,4 @@ pub mod config;
 pub mod db;
 pub mod fs;
 pub mod model;
+pub mod store;

@@ -1,0 +1,8 @@
+//! Rows of one agent's tier.
+
+pub mod conversation;
+pub mod memory;
+pub mod receipt;
+pub mod search;
+pub mod session;
+pub mod transcript;

@@ -1,0 +1,197 @@
+//! Word search over transcripts: `transcript_events_fts`.
+//!
+//! Events enter the index in `event_no` order, so the highest document it holds says how far it is
+//! complete; no flag can drift from it.
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::db::WriteTx;
+use crate::model::{AgentId, PageLimit, SearchHit};
+use crate::store::StoreError;
+
+/// Events indexed in one transaction.
+pub const INDEX_SLICE: i64 = 20_000;
+
+/// How hits are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SearchOrder {
+    /// Best match first, by bm25.
+    #[default]
+    Rank,
+    /// Newest first.
+    Newest,
+}
+
+/// Indexes the next slice of events that are not indexed yet; gives how many it took.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn index_slice(tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
+    let done = sqlx::query(
+        "INSERT INTO transcript_events_fts (rowid, text)
+         SELECT event_no, text FROM transcript_events
+         WHERE event_no > (SELECT ifnull(max(id), 0) FROM transcript_events_fts_docsize)
+         ORDER BY event_no LIMIT ?1",
+    )
+    .bind(INDEX_SLICE)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Drops the index's content and builds it from the events.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn rebuild(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+    sqlx::query("INSERT INTO transcript_events_fts (transcript_events_fts) VALUES ('rebuild')")
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// How many events wait to be indexed.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn pending(conn: &mut SqliteConnection) -> Result<i64, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT count(*) FROM transcript_events
+         WHERE event_no > (SELECT ifnull(max(id), 0) FROM transcript_events_fts_docsize)",
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
+/// Finds messages that hold all words of `text`.
+///
+/// Words are matched whole, without regard to case or accents; text in scripts that write without
+/// spaces is found as a part of the message instead.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn search(
+    conn: &mut SqliteConnection,
+    agent_id: &AgentId,
+    text: &str,
+    order: SearchOrder,
+    limit: PageLimit,
+) -> Result<Vec<SearchHit>, StoreError> {
+    let rows = match match_expression(text) {
+        Some(_) if needs_substring(text) => substring_rows(conn, text, limit).await?,
+        Some(expression) => word_rows(conn, &expression, order, limit).await?,
+        None => Vec::new(),
+    };
+    rows.iter().map(|row| read(row, agent_id)).collect()
+}
+
+async fn word_rows(
+    conn: &mut SqliteConnection,
+    expression: &str,
+    order: SearchOrder,
+    limit: PageLimit,
+) -> Result<Vec<SqliteRow>, StoreError> {
+    let sql = match order {
+        SearchOrder::Rank => {
+            "SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
+                 snippet(transcript_events_fts, 0, '[', ']', '…', 12) AS snippet, f.rank AS rank
+             FROM transcript_events_fts f
+             JOIN transcript_events e ON e.event_no = f.rowid
+             JOIN sessions s ON s.session_no = e.session_no
+             WHERE transcript_events_fts MATCH ?1
+             ORDER BY f.rank LIMIT ?2"
+        }
+        SearchOrder::Newest => {
+            "SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
+                 snippet(transcript_events_fts, 0, '[', ']', '…', 12) AS snippet, f.rank AS rank
+             FROM transcript_events_fts f
+             JOIN transcript_events e ON e.event_no = f.rowid
+             JOIN sessions s ON s.session_no = e.session_no
+             WHERE transcript_events_fts MATCH ?1
+             ORDER BY e.created_at_ms DESC, e.event_no DESC LIMIT ?2"
+        }
+    };
+    Ok(sqlx::query(sql)
+        .bind(expression)
+        .bind(limit.rows())
+        .fetch_all(conn)
+        .await?)
+}
+
+async fn substring_rows(
+    conn: &mut SqliteConnection,
+    text: &str,
+    limit: PageLimit,
+) -> Result<Vec<SqliteRow>, StoreError> {
+    Ok(sqlx::query(
+        "SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
+             substr(e.text, max(1, instr(e.text, ?1) - 20), 20)
+                 || '[' || ?1 || ']'
+                 || substr(e.text, instr(e.text, ?1) + length(?1), 20) AS snippet,
+             0.0 AS rank
+         FROM transcript_events e JOIN sessions s ON s.session_no = e.session_no
+         WHERE instr(e.text, ?1) > 0
+         ORDER BY e.created_at_ms DESC, e.event_no DESC LIMIT ?2",
+    )
+    .bind(text.trim())
+    .bind(limit.rows())
+    .fetch_all(conn)
+    .await?)
+}
+
+fn read(row: &SqliteRow, agent_id: &AgentId) -> Result<SearchHit, StoreError> {
+    Ok(SearchHit {
+        agent_id: agent_id.clone(),
+        session_id: row.try_get(0)?,
+        session_key: row.try_get(1)?,
+        display_name: row.try_get(2)?,
+        seq: row.try_get(3)?,
+        role: row.try_get(4)?,
+        created_at_ms: row.try_get(5)?,
+        snippet: row.try_get(6)?,
+        rank: row.try_get(7)?,
+    })
+}
+
+/// Every word quoted, so that nothing a person types is FTS5 syntax; `None` without a word.
+pub(super) fn match_expression(text: &str) -> Option<String> {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .map(|word| format!("\"{}\"", word.replace('"', "\"\"").replace('\0', " ")))
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Whether the text holds a script written without spaces, whose words the tokenizer cannot part.
+pub(super) fn needs_substring(text: &str) -> bool {
+    text.chars().any(|c| {
+        matches!(u32::from(c),
+            0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF
+            | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_person_types_is_query_syntax() {
+        assert_eq!(
+            match_expression("disk AND \"x"),
+            Some("\"disk\" \"AND\" \"\"\"x\"".to_owned())
+        );
+        assert_eq!(
+            match_expression("NEAR(a b)*"),
+            Some("\"NEAR(a\" \"b)*\"".to_owned())
+        );
+        assert_eq!(match_expression(" -- ** "), None);
+        assert!(needs_substring("会議は明日") && !needs_substring("привет é"));
+    }
+}

@@ -1,0 +1,204 @@
+//! The task ledger: `task_runs`.
+
+use sea_query::{Expr, ExprTrait, Iden, Order, Query};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::db::{WriteTx, bound};
+use crate::model::{AgentId, Page, PageLimit, TaskOwnerKind, TaskRun, TaskStatus};
+use crate::store::StoreError;
+use crate::store::row::{
+    agent_id, decoded, decoded_opt, parse_time_cursor, time_cursor, values_sql,
+};
+
+/// Most rows of one insert.
+pub const MAX_INSERT: usize = 500;
+
+#[derive(Iden)]
+enum TaskRuns {
+    Table,
+    TaskId,
+    OwnerKind,
+    SourceId,
+    AgentId,
+    Label,
+    Status,
+    StatusDetail,
+    CreatedAtMs,
+    StartedAtMs,
+    EndedAtMs,
+    DurationMs,
+    Output,
+    Error,
+    DetailJson,
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// Only this kind.
+    pub owner_kind: Option<TaskOwnerKind>,
+    /// Only runs of this.
+    pub source_id: Option<String>,
+    /// Only of this agent.
+    pub agent_id: Option<AgentId>,
+}
+
+fn read(row: &SqliteRow) -> Result<TaskRun, StoreError> {
+    let task_id: String = row.try_get("task_id")?;
+    let owner_kind: String = row.try_get("owner_kind")?;
+    let status: String = row.try_get("status")?;
+    Ok(TaskRun {
+        owner_kind: decoded(
+            TaskOwnerKind::parse,
+            &owner_kind,
+            "task_runs",
+            "owner_kind",
+            &task_id,
+        )?,
+        status: decoded(TaskStatus::parse, &status, "task_runs", "status", &task_id)?,
+        agent_id: decoded_opt(
+            agent_id,
+            row.try_get("agent_id")?,
+            "task_runs",
+            "agent_id",
+            &task_id,
+        )?,
+        source_id: row.try_get("source_id")?,
+        label: row.try_get("label")?,
+        status_detail: row.try_get("status_detail")?,
+        created_at_ms: row.try_get("created_at_ms")?,
+        started_at_ms: row.try_get("started_at_ms")?,
+        ended_at_ms: row.try_get("ended_at_ms")?,
+        duration_ms: row.try_get("duration_ms")?,
+        output: row.try_get("output")?,
+        error: row.try_get("error")?,
+        detail_json: row.try_get("detail_json")?,
+        task_id,
+    })
+}
+
+/// Inserts up to [`MAX_INSERT`] tasks; ids that exist are left as they are. Gives how many are new.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn insert_new(tx: &mut WriteTx<'_>, tasks: &[TaskRun]) -> Result<u64, StoreError> {
+    if tasks.is_empty() {
+        return Ok(0);
+    }
+    let sql = values_sql(
+        "INSERT INTO task_runs (task_id, owner_kind, source_id, agent_id, label, status, status_detail, created_at_ms,
+             started_at_ms, ended_at_ms, duration_ms, output, error, detail_json) VALUES",
+        14,
+        tasks.len(),
+        "ON CONFLICT (task_id) DO NOTHING",
+    );
+    // Safe: constants and placeholders only.
+    let mut query = sqlx::query(sqlx::AssertSqlSafe(sql));
+    for task in tasks {
+        query = query
+            .bind(&task.task_id)
+            .bind(task.owner_kind.as_str())
+            .bind(&task.source_id)
+            .bind(task.agent_id.as_ref().map(AgentId::as_str))
+            .bind(&task.label)
+            .bind(task.status.as_str())
+            .bind(&task.status_detail)
+            .bind(task.created_at_ms)
+            .bind(task.started_at_ms)
+            .bind(task.ended_at_ms)
+            .bind(task.duration_ms)
+            .bind(&task.output)
+            .bind(&task.error)
+            .bind(&task.detail_json);
+    }
+    Ok(query.execute(&mut **tx).await?.rows_affected())
+}
+
+/// The tasks of these ids, in no order; unknown ids are left out.
+///
+/// # Errors
+///
+/// [`StoreError`] when a row cannot be read.
+pub async fn get_many(
+    conn: &mut SqliteConnection,
+    ids: &[&str],
+) -> Result<Vec<TaskRun>, StoreError> {
+    let select = Query::select()
+        .expr(Expr::cust("*"))
+        .from(TaskRuns::Table)
+        .and_where(Expr::col(TaskRuns::TaskId).is_in(ids.iter().copied()))
+        .take();
+    let rows = bound(&select).fetch_all(conn).await?;
+    rows.iter().map(read).collect()
+}
+
+/// Lists tasks, newest start first.
+///
+/// # Errors
+///
+/// [`StoreError::Cursor`] for a foreign cursor, [`StoreError`] when a row cannot be read.
+pub async fn list(
+    conn: &mut SqliteConnection,
+    filter: &TaskFilter,
+    before: Option<&str>,
+    limit: PageLimit,
+) -> Result<Page<TaskRun>, StoreError> {
+    let start = || Expr::col(TaskRuns::StartedAtMs);
+    let mut select = Query::select();
+    select
+        .columns([
+            TaskRuns::TaskId,
+            TaskRuns::OwnerKind,
+            TaskRuns::SourceId,
+            TaskRuns::AgentId,
+            TaskRuns::Label,
+            TaskRuns::Status,
+            TaskRuns::StatusDetail,
+            TaskRuns::CreatedAtMs,
+            TaskRuns::StartedAtMs,
+            TaskRuns::EndedAtMs,
+            TaskRuns::DurationMs,
+            TaskRuns::Output,
+            TaskRuns::Error,
+            TaskRuns::DetailJson,
+        ])
+        .from(TaskRuns::Table)
+        .order_by(TaskRuns::StartedAtMs, Order::Desc)
+        .order_by(TaskRuns::TaskId, Order::Asc)
+        .limit(u64::from(limit.rows()) + 1);
+    if let Some(kind) = filter.owner_kind {
+        select.and_where(Expr::col(TaskRuns::OwnerKind).eq(kind.as_str()));
+    }
+    if let Some(source) = &filter.source_id {
+        select.and_where(Expr::col(TaskRuns::SourceId).eq(source.as_str()));
+    }
+    if let Some(agent) = &filter.agent_id {
+        select.and_where(Expr::col(TaskRuns::AgentId).eq(agent.as_str()));
+    }
+    if let Some(cursor) = before {
+        let (at_ms, id) = parse_time_cursor(cursor)?;
+        select.and_where(
+            start()
+                .lt(at_ms)
+                .or(start().eq(at_ms).and(Expr::col(TaskRuns::TaskId).gt(id))),
+        );
+    }
+    let rows = bound(&select).fetch_all(conn).await?;
+    let tasks = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(Page::cut(tasks, limit, |task| {
+        time_cursor(task.started_at_ms.unwrap_or(i64::MIN), &task.task_id)
+    }))
+}
+
+/// How many tasks there are.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn count(conn: &mut SqliteConnection) -> Result<i64, StoreError> {
+    Ok(sqlx::query_scalar("SELECT count(*) FROM task_runs")
+        .fetch_one(conn)
+        .await?)
+}
