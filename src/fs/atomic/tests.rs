@@ -1,5 +1,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use rustix::fs::CWD;
+
+use super::rename::{move_across, rename_by_link, rename_over_placeholder};
 use super::*;
 use crate::fs::FsErrorKind;
 
