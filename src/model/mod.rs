@@ -7,6 +7,7 @@ mod agent;
 mod backup;
 mod check;
 mod cron;
+mod failure;
 mod ids;
 mod memory;
 mod migration;
@@ -22,6 +23,7 @@ pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
+pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};
 pub use memory::{MemoryHit, MemoryRecord};
 pub use migration::{

@@ -1,0 +1,7 @@
+//! Both tiers to one archive, and back.
+
+mod error;
+mod restore;
+
+pub use error::BackupError;
+pub use restore::recover;

@@ -1,0 +1,25 @@
+//! Kinds of failure, the same for every carrier.
+
+/// What kind of failure it is; decides the exit code and the status of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request itself is wrong.
+    Usage,
+    /// There is no root yet.
+    NotInitialised,
+    /// Somebody else holds it.
+    Busy,
+    /// A schema is newer than this release.
+    NewerSchema,
+    /// A file is damaged or not what it should be.
+    Damaged,
+    /// No space left, or the medium cannot be written.
+    NoSpace,
+    /// What was asked for is not there.
+    NotFound,
+    /// Refused, because it could lose something.
+    Refused,
+    /// Anything else.
+    Internal,
+}

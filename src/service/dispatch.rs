@@ -1,0 +1,89 @@
+//! From a request to its use case.
+
+use super::{Request, Response, Service, ServiceError};
+use crate::store::agent::memory::MemoryFilter;
+use crate::store::agent::session::SessionFilter;
+
+impl Service {
+    /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`], whose kind says what to make of it.
+    pub async fn dispatch(&self, request: Request) -> Result<Response, ServiceError> {
+        Ok(match request {
+            Request::Status => Response::Status(self.status().await?),
+            Request::AgentsList => Response::Agents(self.agents().await?),
+            Request::AgentsShow { agent } => Response::Agent(self.agent_overview(&agent).await?),
+            Request::SessionsList {
+                agent,
+                channel,
+                chat_type,
+                status,
+                text,
+                with_archived,
+                before,
+                limit,
+            } => {
+                let filter = SessionFilter {
+                    channel,
+                    chat_type,
+                    status,
+                    text,
+                    with_archived,
+                };
+                let page = self
+                    .list_sessions(agent.as_ref(), &filter, before.as_deref(), limit)
+                    .await?;
+                Response::Sessions(page)
+            }
+            Request::SessionsShow {
+                agent,
+                session,
+                after,
+                limit,
+            } => Response::Transcript(
+                self.show_session(agent.as_ref(), &session, after, limit)
+                    .await?,
+            ),
+            Request::SessionsSearch {
+                text,
+                agent,
+                newest,
+                limit,
+            } => Response::Search(
+                self.search_sessions(&text, agent.as_ref(), newest, limit)
+                    .await?,
+            ),
+            Request::CronList { agent } => {
+                Response::CronJobs(self.list_cron(agent.as_ref()).await?)
+            }
+            Request::CronRuns { job, before, limit } => {
+                Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
+            }
+            Request::MemoryList {
+                agent,
+                category,
+                with_superseded,
+                before,
+                limit,
+            } => {
+                let filter = MemoryFilter {
+                    category,
+                    with_superseded,
+                };
+                Response::Memories(
+                    self.list_memories(agent.as_ref(), &filter, before.as_deref(), limit)
+                        .await?,
+                )
+            }
+            Request::MemorySearch { text, agent, limit } => {
+                Response::Memories(self.search_memories(&text, agent.as_ref(), limit).await?)
+            }
+            Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
+            Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),
+            Request::History { run: None, limit } => Response::Runs(self.list_runs(limit).await?),
+            Request::BackupList { limit } => Response::Backups(self.list_backups(limit).await?),
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! Why a use case failed, and what kind of failure it is.
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::db::{DbError, DbErrorKind, OpenError};
+use crate::fs::{FsError, FsErrorKind, LockError};
+use crate::model::{ErrorKind, IdError};
+use crate::store::StoreError;
+
+/// A failed use case.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// There is no root.
+    #[error("no state in {}", .root.display())]
+    NotInitialised {
+        /// Where it was looked for.
+        root: PathBuf,
+    },
+    /// Nothing has that name.
+    #[error("no {what} {name:?}")]
+    NotFound {
+        /// Kind of thing.
+        what: &'static str,
+        /// Name it was asked by.
+        name: String,
+    },
+    /// Several things have that name.
+    #[error("{name:?} fits several {what}: {}", .candidates.join(", "))]
+    Ambiguous {
+        /// Kind of thing, in the plural.
+        what: &'static str,
+        /// Name it was asked by.
+        name: String,
+        /// Names that would do.
+        candidates: Vec<String>,
+    },
+    /// A name is no agent id.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// A database could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Rows could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The root is held.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The file system failed.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// The configuration cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A backup, verification or restore failed.
+    #[error(transparent)]
+    Backup(#[from] crate::backup::BackupError),
+}
+
+impl From<DbError> for ServiceError {
+    fn from(error: DbError) -> Self {
+        Self::Store(StoreError::Db(error))
+    }
+}
+
+fn db_kind(kind: DbErrorKind) -> ErrorKind {
+    match kind {
+        DbErrorKind::Busy => ErrorKind::Busy,
+        DbErrorKind::Full | DbErrorKind::ReadOnly => ErrorKind::NoSpace,
+        DbErrorKind::Corrupt => ErrorKind::Damaged,
+        _ => ErrorKind::Internal,
+    }
+}
+
+fn fs_kind(kind: FsErrorKind) -> ErrorKind {
+    match kind {
+        FsErrorKind::NoSpace | FsErrorKind::ReadOnly => ErrorKind::NoSpace,
+        FsErrorKind::NotFound => ErrorKind::NotFound,
+        FsErrorKind::AlreadyExists | FsErrorKind::Permission => ErrorKind::Refused,
+        _ => ErrorKind::Internal,
+    }
+}
+
+/// The kind of a failure to open, for callers that hold one alone.
+pub(crate) fn open_kind(error: &OpenError) -> ErrorKind {
+    match error {
+        OpenError::NotFound { .. } => ErrorKind::NotFound,
+        OpenError::Exists { .. } => ErrorKind::Refused,
+        OpenError::TooNew { .. } => ErrorKind::NewerSchema,
+        OpenError::WrongFile { .. } | OpenError::MissingTable { .. } => ErrorKind::Damaged,
+        OpenError::Locked { .. } => ErrorKind::Busy,
+        OpenError::Db(error) => db_kind(error.kind()),
+        OpenError::Fs(error) => fs_kind(error.kind()),
+        _ => ErrorKind::Internal,
+    }
+}
+
+impl ServiceError {
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotInitialised { .. } => ErrorKind::NotInitialised,
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Ambiguous { .. } | Self::Id(_) | Self::Store(StoreError::Cursor { .. }) => {
+                ErrorKind::Usage
+            }
+            Self::Open(error) => open_kind(error),
+            Self::Store(StoreError::Db(error)) => db_kind(error.kind()),
+            Self::Store(StoreError::Corrupt { .. }) => ErrorKind::Damaged,
+            Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
+            Self::Lock(LockError::Fs(error)) | Self::Fs(error) => fs_kind(error.kind()),
+            Self::Config(_) => ErrorKind::Refused,
+            Self::Backup(error) => error.kind(),
+        }
+    }
+
+    /// What the operator can do about it, if anything.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotInitialised { .. } => Some(
+                "run `zeroclaw init` for a fresh root, or `zeroclaw doctor` to see what could be imported".to_owned(),
+            ),
+            Self::Open(error) => error.hint().map(str::to_owned),
+            Self::Lock(LockError::Held { holder: Some(holder), .. }) if holder.kind == "daemon" => {
+                Some(format!("stop the daemon first: `kill {}`", holder.pid))
+            }
+            Self::Lock(LockError::Held { .. }) => Some("wait for it to finish, then try again".to_owned()),
+            Self::NotFound { what: "agent", .. } => Some("`zeroclaw agents list` shows the names".to_owned()),
+            Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
+            Self::Backup(error) => error.hint(),
+            _ => None,
+        }
+    }
+}

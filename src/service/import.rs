@@ -1,0 +1,249 @@
+//! The way in for rows from elsewhere: long transactions, receipts, the registry.
+//!
+//! It knows nothing of where rows come from; its caller reads that.
+
+use std::collections::BTreeSet;
+
+use sqlx::Sqlite;
+use sqlx::pool::PoolConnection;
+
+use super::{Service, ServiceError};
+use crate::db::{BulkTx, WriteTx};
+use crate::model::{AgentId, AgentRecord, AgentStatus, MigrationRun, SourceReceipt, Tier};
+use crate::store::agent::{memory, search};
+use crate::store::global::{lease, migration};
+
+/// Lease scope that shows who owns a root.
+const OWNER_SCOPE: &str = "gateway_locks";
+
+/// A root open for import; it holds the root against everybody else.
+#[derive(Debug)]
+pub struct Importer {
+    service: Service,
+}
+
+/// One long, durable transaction on one tier.
+#[derive(Debug)]
+pub struct ImportTx(BulkTx);
+
+impl ImportTx {
+    /// The transaction, for store functions.
+    pub fn tx(&mut self) -> WriteTx<'_> {
+        self.0.tx()
+    }
+
+    /// Commits; once this returns the rows are on disk.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite cannot commit; nothing of the transaction remains.
+    pub async fn commit(self) -> Result<(), ServiceError> {
+        Ok(self.0.commit().await?)
+    }
+}
+
+impl Importer {
+    /// Imports into the root of `service`, which must be open for writing.
+    #[must_use]
+    pub fn new(service: Service) -> Self {
+        Self { service }
+    }
+
+    /// The service underneath.
+    #[must_use]
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Shows in the control plane who holds the root, for the length of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn show_owner(&self, owner: &str) -> Result<(), ServiceError> {
+        let row = lease::Lease {
+            scope: OWNER_SCOPE.to_owned(),
+            lease_key: "root".to_owned(),
+            owner: owner.to_owned(),
+            expires_at_ms: None,
+            payload_json: Some(serde_json::json!({ "pid": std::process::id() }).to_string()),
+            created_at_ms: self.service.clock().now_ms(),
+        };
+        self.write_global(move |tx| Box::pin(async move { Ok(lease::replace(tx, &row).await?) }))
+            .await
+    }
+
+    /// Takes that back.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn hide_owner(&self, owner: &str) -> Result<(), ServiceError> {
+        let owner = owner.to_owned();
+        self.write_global(move |tx| {
+            Box::pin(async move {
+                lease::release(tx, OWNER_SCOPE, "root", &owner).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Registers agents and makes their databases where they are missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when a database cannot be made.
+    pub async fn ensure_agent(
+        &self,
+        id: &AgentId,
+        status: AgentStatus,
+        reason: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        self.service
+            .ensure_agent(id, status, reason)
+            .await
+            .map(|_| ())
+    }
+
+    /// All agents of the registry.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn agents(&self) -> Result<Vec<AgentRecord>, ServiceError> {
+        self.service.agents().await
+    }
+
+    /// Begins a long transaction on one tier.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when the tier cannot be opened or is held.
+    pub async fn begin(&self, tier: &Tier) -> Result<ImportTx, ServiceError> {
+        let db = match tier {
+            Tier::Global => self.service.global().clone(),
+            Tier::Agent(id) => self.service.agent(id).await?,
+        };
+        Ok(ImportTx(db.begin_bulk().await?))
+    }
+
+    /// A connection to read what is committed on one tier.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when the tier cannot be opened.
+    pub async fn read(&self, tier: &Tier) -> Result<PoolConnection<Sqlite>, ServiceError> {
+        let db = match tier {
+            Tier::Global => self.service.global().clone(),
+            Tier::Agent(id) => self.service.agent(id).await?,
+        };
+        Ok(db.read().await?)
+    }
+
+    /// Records that a run begins.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn insert_run(&self, run: &MigrationRun) -> Result<(), ServiceError> {
+        let run = run.clone();
+        self.write_global(move |tx| {
+            Box::pin(async move { Ok(migration::insert_run(tx, &run).await?) })
+        })
+        .await
+    }
+
+    /// Brings a run's record up to date.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn update_run(&self, run: &MigrationRun) -> Result<(), ServiceError> {
+        let run = run.clone();
+        self.write_global(move |tx| {
+            Box::pin(async move { Ok(migration::update_run(tx, &run).await?) })
+        })
+        .await
+    }
+
+    /// Writes receipts, all in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails or a receipt does not balance.
+    pub async fn put_receipts(&self, receipts: Vec<SourceReceipt>) -> Result<(), ServiceError> {
+        self.write_global(move |tx| {
+            Box::pin(async move {
+                for receipt in &receipts {
+                    migration::upsert_source(tx, receipt).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Agents whose full-text indexes lack rows.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when a tier cannot be opened.
+    pub async fn unindexed(&self) -> Result<BTreeSet<AgentId>, ServiceError> {
+        let mut found = BTreeSet::new();
+        for agent in self.agents().await? {
+            let mut conn = self.read(&Tier::Agent(agent.agent_id.clone())).await?;
+            if search::pending(&mut conn).await? != 0 || memory::pending(&mut conn).await? != 0 {
+                found.insert(agent.agent_id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Completes one agent's full-text indexes, in slices.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails; what is indexed stays indexed.
+    pub async fn index(&self, id: &AgentId) -> Result<(), ServiceError> {
+        let db = self.service.agent(id).await?;
+        loop {
+            let taken = db
+                .write(|tx| {
+                    Box::pin(
+                        async move { search::index_slice(tx).await.map_err(ServiceError::from) },
+                    )
+                })
+                .await?;
+            if taken == 0 {
+                break;
+            }
+        }
+        let mut conn = db.read().await?;
+        let behind = memory::pending(&mut conn).await?;
+        drop(conn);
+        if behind != 0 {
+            db.write(|tx| {
+                Box::pin(async move { memory::rebuild(tx).await.map_err(ServiceError::from) })
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn write_global<F>(&self, work: F) -> Result<(), ServiceError>
+    where
+        F: for<'t, 'c> FnOnce(
+                &'t mut WriteTx<'c>,
+            ) -> crate::db::BoxFuture<'t, Result<(), ServiceError>>
+            + Send
+            + 'static,
+    {
+        self.service.global().write(work).await
+    }
+
+    /// Ends the import: closes every tier and lets the root go.
+    pub async fn close(self) {
+        self.service.close().await;
+    }
+}

@@ -1,0 +1,33 @@
+//! Use cases: they open tiers, begin and commit transactions, and answer requests.
+//!
+//! One vocabulary, [`Request`] and [`Response`], whoever asks: a command in this process now, a
+//! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
+//! the writes are ordered so that a rerun after a crash finishes them.
+
+mod agent;
+pub mod backup;
+mod check;
+mod cron;
+mod dispatch;
+mod error;
+mod history;
+mod import;
+mod memory;
+mod open;
+mod request;
+mod session;
+mod status;
+
+pub use agent::AgentOverview;
+pub use error::ServiceError;
+pub use history::RunHistory;
+pub use import::{ImportTx, Importer};
+pub use open::{Service, Tiers};
+pub use request::{Request, Response};
+pub use session::{SearchAnswer, SessionTranscript};
+pub use status::{StatusReport, TierStatus};
+
+pub use crate::clock::Clock;
+pub use crate::fs::{HolderKind, RootError, resolve_root};
+pub use crate::model::ErrorKind;
+pub use crate::store::agent::search::SearchOrder;

@@ -1,0 +1,358 @@
+//! A root and its tiers: who may open it, for what, and how many agents at once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+use super::ServiceError;
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::db::{Access, Db, Durability, Release, WriteAccess, known_version};
+use crate::fs::{Holder, HolderKind, Layout, RootLock, SharedLock};
+use crate::model::{AgentId, AgentRecord, AgentStatus, Tier};
+use crate::store::global::agent;
+
+/// Agents kept open at once; each costs a thread and three descriptors a connection.
+const MAX_OPEN_AGENTS: usize = 32;
+
+/// How long a command waits for another command to finish: longer than a large migration of one
+/// tier, shorter than a person's patience.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// Release name stamped on schemas.
+const APP_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A root, opened to look or to write.
+///
+/// Call [`Service::close`] at the end: it folds write-ahead logs into their databases.
+#[derive(Debug)]
+pub struct Service {
+    layout: Layout,
+    clock: Clock,
+    config: Config,
+    hold: Hold,
+    tiers: Tiers,
+}
+
+/// The right under which a root is open. Held for its drop.
+#[derive(Debug)]
+enum Hold {
+    /// Looks; writers are kept out where the lock could be had.
+    Look(SharedLock),
+    /// Writes; everybody else is kept out.
+    Write(#[expect(dead_code, reason = "held until the service closes")] RootLock),
+}
+
+/// The open databases of a root.
+#[derive(Debug)]
+pub struct Tiers {
+    global: Arc<Db>,
+    // Last used last.
+    agents: Mutex<Vec<(AgentId, Arc<Db>)>>,
+}
+
+impl Service {
+    /// Makes a root: its state folder and an empty control plane. Says whether there was none.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when another process holds the root or the folder cannot be made.
+    pub async fn init(
+        root: &Path,
+        clock: Clock,
+        kind: HolderKind,
+    ) -> Result<(Self, bool), ServiceError> {
+        let layout = Layout::new(root.to_owned());
+        let is_new = !layout.global_db().exists();
+        let lock = RootLock::exclusive(
+            &layout,
+            Holder {
+                kind,
+                since_ms: clock.now_ms(),
+            },
+            LOCK_WAIT,
+        )?;
+        crate::backup::recover(&layout, &clock).await?;
+        let config = Config::load(&layout.config_file())?.unwrap_or_default();
+        let access = write_access(&layout, &clock, &config);
+        let global = Db::open_or_create(&layout.global_db(), &Tier::Global, access).await?;
+        let service = Self::with(layout, clock, config, Hold::Write(lock), global);
+        Ok((service, is_new))
+    }
+
+    /// Opens an existing root for writing; an older control plane is migrated.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotInitialised`] when there is none, [`ServiceError::Lock`] when somebody
+    /// holds it, [`ServiceError::Open`] when its control plane is newer, damaged or foreign.
+    pub async fn open(root: &Path, clock: Clock, kind: HolderKind) -> Result<Self, ServiceError> {
+        let layout = Layout::new(root.to_owned());
+        if !layout.global_db().exists() && !layout.restore_journal().exists() {
+            return Err(ServiceError::NotInitialised {
+                root: root.to_owned(),
+            });
+        }
+        Self::init(root, clock, kind)
+            .await
+            .map(|(service, _)| service)
+    }
+
+    /// Opens an existing root to look: nothing is created, migrated or checkpointed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Service::open`]. A writer elsewhere does not keep a look out.
+    pub async fn look(root: &Path, clock: Clock) -> Result<Self, ServiceError> {
+        let layout = Layout::new(root.to_owned());
+        if layout.restore_journal().exists() {
+            // A restore was cut off: all-old or all-new first, whoever comes next.
+            let holder = Holder {
+                kind: HolderKind::Restore,
+                since_ms: clock.now_ms(),
+            };
+            let _lock = RootLock::exclusive(&layout, holder, LOCK_WAIT)?;
+            crate::backup::recover(&layout, &clock).await?;
+        }
+        if !layout.global_db().exists() {
+            return Err(ServiceError::NotInitialised {
+                root: root.to_owned(),
+            });
+        }
+        let lock = RootLock::shared_if_present(&layout)?;
+        let config = Config::load(&layout.config_file())?.unwrap_or_default();
+        let is_at_rest = matches!(lock, SharedLock::Held(_));
+        let global = Db::open(
+            &layout.global_db(),
+            &Tier::Global,
+            Access::Look { is_at_rest },
+        )
+        .await?;
+        Ok(Self::with(layout, clock, config, Hold::Look(lock), global))
+    }
+
+    fn with(layout: Layout, clock: Clock, config: Config, hold: Hold, global: Db) -> Self {
+        let tiers = Tiers {
+            global: Arc::new(global),
+            agents: Mutex::new(Vec::new()),
+        };
+        Self {
+            layout,
+            clock,
+            config,
+            hold,
+            tiers,
+        }
+    }
+
+    /// The root folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.layout.root()
+    }
+
+    /// Where things lie.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The clock it was opened with.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The configuration as it was when opened.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The control plane.
+    #[must_use]
+    pub(crate) fn global(&self) -> &Arc<Db> {
+        &self.tiers.global
+    }
+
+    /// Text of the lock of a writer that lives elsewhere, while looking.
+    pub(crate) fn writer_elsewhere(&self) -> Option<Option<&crate::fs::LockText>> {
+        match &self.hold {
+            Hold::Look(SharedLock::WriterAlive(text)) => Some(text.as_ref()),
+            Hold::Look(_) | Hold::Write(_) => None,
+        }
+    }
+
+    fn agent_access(&self) -> Access {
+        match &self.hold {
+            Hold::Look(lock) => Access::Look {
+                is_at_rest: matches!(lock, SharedLock::Held(_)),
+            },
+            Hold::Write(_) => Access::Write(write_access(&self.layout, &self.clock, &self.config)),
+        }
+    }
+
+    /// An agent's database, opened when first asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] when there is no such agent, [`ServiceError::Open`] when its
+    /// database cannot be opened; other agents are not touched by that.
+    pub(crate) async fn agent(&self, id: &AgentId) -> Result<Arc<Db>, ServiceError> {
+        let mut open = self.tiers.agents.lock().await;
+        if let Some(found) = open.iter().position(|(agent, _)| agent == id) {
+            let entry = open.remove(found);
+            let db = Arc::clone(&entry.1);
+            open.push(entry);
+            return Ok(db);
+        }
+        let path = self.agent_path(id).await?;
+        let db = Arc::new(Db::open(&path, &Tier::Agent(id.clone()), self.agent_access()).await?);
+        make_room(&mut open).await;
+        open.push((id.clone(), Arc::clone(&db)));
+        Ok(db)
+    }
+
+    async fn agent_path(&self, id: &AgentId) -> Result<PathBuf, ServiceError> {
+        let mut conn = self.global().read().await?;
+        let record = agent::get(&mut conn, id).await?;
+        let record = record.ok_or_else(|| ServiceError::NotFound {
+            what: "agent",
+            name: id.to_string(),
+        })?;
+        Ok(self.layout.root().join(record.path))
+    }
+
+    /// The same for a listing over several agents: one that cannot be opened is left out and named,
+    /// unless it is the only one asked for.
+    pub(crate) async fn agent_unless_broken(
+        &self,
+        id: &AgentId,
+        is_only: bool,
+    ) -> Result<Option<Arc<Db>>, ServiceError> {
+        match self.agent(id).await {
+            Ok(db) => Ok(Some(db)),
+            Err(error @ ServiceError::Open(_)) if !is_only => {
+                tracing::warn!(agent = %id, %error, "left out");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes an agent's database and registers it, or brings its row up to date.
+    ///
+    /// File first, row second: a rerun after a crash between them finishes.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when the file cannot be made or the registry not written.
+    pub(crate) async fn ensure_agent(
+        &self,
+        id: &AgentId,
+        status: AgentStatus,
+        reason: Option<&str>,
+    ) -> Result<Arc<Db>, ServiceError> {
+        let path = self.layout.agent_db(id.as_str());
+        let mut open = self.tiers.agents.lock().await;
+        let db = match open.iter().find(|(agent, _)| agent == id) {
+            Some((_, db)) => Arc::clone(db),
+            None => {
+                let access = write_access(&self.layout, &self.clock, &self.config);
+                let db =
+                    Arc::new(Db::open_or_create(&path, &Tier::Agent(id.clone()), access).await?);
+                make_room(&mut open).await;
+                open.push((id.clone(), Arc::clone(&db)));
+                db
+            }
+        };
+        drop(open);
+        let now_ms = self.clock.now_ms();
+        let record = AgentRecord {
+            agent_id: id.clone(),
+            path: Layout::agent_db_relative(id.as_str())
+                .to_string_lossy()
+                .into_owned(),
+            schema_version: known_version(db.tier()),
+            status,
+            status_reason: reason.map(str::to_owned),
+            created_at_ms: now_ms,
+            last_seen_at_ms: now_ms,
+            size_bytes: None,
+        };
+        self.global()
+            .write(move |tx| {
+                Box::pin(
+                    async move { agent::upsert(tx, &record).await.map_err(ServiceError::from) },
+                )
+            })
+            .await?;
+        Ok(db)
+    }
+
+    /// All agents of the registry.
+    pub(crate) async fn agents(&self) -> Result<Vec<AgentRecord>, ServiceError> {
+        let mut conn = self.global().read().await?;
+        Ok(agent::list(&mut conn).await?)
+    }
+
+    /// One agent by name, or all.
+    pub(crate) async fn agents_or(
+        &self,
+        only: Option<&AgentId>,
+    ) -> Result<Vec<AgentRecord>, ServiceError> {
+        let Some(only) = only else {
+            return self.agents().await;
+        };
+        let mut conn = self.global().read().await?;
+        let record = agent::get(&mut conn, only).await?;
+        Ok(vec![record.ok_or_else(|| ServiceError::NotFound {
+            what: "agent",
+            name: only.to_string(),
+        })?])
+    }
+
+    /// Finishes queued writes and closes every database.
+    pub async fn close(self) {
+        for (_, db) in self.tiers.agents.into_inner() {
+            close(db).await;
+        }
+        close(self.tiers.global).await;
+    }
+}
+
+/// Closes the agent longest unused, if the bound is reached and nobody uses it.
+async fn make_room(open: &mut Vec<(AgentId, Arc<Db>)>) {
+    if open.len() < MAX_OPEN_AGENTS {
+        return;
+    }
+    if let Some(idle) = open.iter().position(|(_, db)| Arc::strong_count(db) == 1) {
+        let (_, db) = open.remove(idle);
+        close(db).await;
+    }
+}
+
+async fn close(db: Arc<Db>) {
+    match Arc::try_unwrap(db) {
+        Ok(db) => db.close().await,
+        // Its user closes it by dropping; the log is then folded in by the next writer.
+        Err(db) => tracing::debug!(path = %db.path().display(), "still in use at close"),
+    }
+}
+
+fn write_access(layout: &Layout, clock: &Clock, config: &Config) -> WriteAccess {
+    let durability = match config.durability {
+        config::Durability::Full => Durability::Full,
+        config::Durability::Normal => Durability::Normal,
+    };
+    WriteAccess {
+        durability,
+        release: Release {
+            app_version: APP_VERSION,
+            now_ms: clock.now_ms(),
+        },
+        migrate_lock: layout.migrate_lock(),
+    }
+}

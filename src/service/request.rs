@@ -1,0 +1,165 @@
+//! What can be asked, and what comes back.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
+use crate::model::{
+    AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
+    SessionRecord, SessionStatus, TaskRun, TierCheck,
+};
+
+/// A question to the service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", content = "params")]
+#[non_exhaustive]
+pub enum Request {
+    /// How the root is.
+    #[serde(rename = "status")]
+    Status,
+    /// All agents.
+    #[serde(rename = "agents.list")]
+    AgentsList,
+    /// One agent and how much it holds.
+    #[serde(rename = "agents.show")]
+    AgentsShow {
+        /// Its name.
+        agent: AgentId,
+    },
+    /// Sessions, newest update first.
+    #[serde(rename = "sessions.list")]
+    SessionsList {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only through this channel.
+        channel: Option<String>,
+        /// Only of this kind of chat.
+        chat_type: Option<ChatType>,
+        /// Only in this state.
+        status: Option<SessionStatus>,
+        /// Only whose key or title contains this.
+        text: Option<String>,
+        /// Archived ones too.
+        with_archived: bool,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One session and a page of its events, oldest first.
+    #[serde(rename = "sessions.show")]
+    SessionsShow {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// Place behind which to begin.
+        after: i64,
+        /// Events of a page.
+        limit: PageLimit,
+    },
+    /// Messages that hold all words of a text.
+    #[serde(rename = "sessions.search")]
+    SessionsSearch {
+        /// The words.
+        text: String,
+        /// Only this agent's; retired agents are searched too.
+        agent: Option<AgentId>,
+        /// Newest first instead of best first.
+        newest: bool,
+        /// Most hits.
+        limit: PageLimit,
+    },
+    /// Scheduled jobs.
+    #[serde(rename = "cron.list")]
+    CronList {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+    },
+    /// Runs of scheduled jobs, newest first.
+    #[serde(rename = "cron.runs")]
+    CronRuns {
+        /// Only of this job.
+        job: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Memories, newest update first.
+    #[serde(rename = "memory.list")]
+    MemoryList {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only of this category.
+        category: Option<String>,
+        /// Superseded ones too.
+        with_superseded: bool,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Living memories that hold all words of a text.
+    #[serde(rename = "memory.search")]
+    MemorySearch {
+        /// The words.
+        text: String,
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Most hits.
+        limit: PageLimit,
+    },
+    /// What can be proved about each database.
+    #[serde(rename = "db.check")]
+    DbCheck {
+        /// Only this agent's database.
+        agent: Option<AgentId>,
+    },
+    /// Import runs, newest first, or one with its receipts.
+    #[serde(rename = "doctor.history")]
+    History {
+        /// The run.
+        run: Option<String>,
+        /// Most runs.
+        limit: PageLimit,
+    },
+    /// Backup, verification and restore runs, newest first.
+    #[serde(rename = "backup.list")]
+    BackupList {
+        /// Most runs.
+        limit: PageLimit,
+    },
+}
+
+/// An answer of the service; as JSON it is the value inside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Response {
+    /// How the root is.
+    Status(StatusReport),
+    /// Agents.
+    Agents(Vec<AgentRecord>),
+    /// One agent.
+    Agent(AgentOverview),
+    /// Sessions.
+    Sessions(Page<SessionRecord>),
+    /// One session with events.
+    Transcript(SessionTranscript),
+    /// Hits in transcripts.
+    Search(SearchAnswer),
+    /// Jobs.
+    CronJobs(Vec<CronJob>),
+    /// Tasks.
+    Tasks(Page<TaskRun>),
+    /// Memories.
+    Memories(Page<MemoryHit>),
+    /// Checks.
+    Checks(Vec<TierCheck>),
+    /// Import runs.
+    Runs(Vec<MigrationRun>),
+    /// One import run.
+    Run(RunHistory),
+    /// Backup runs.
+    Backups(Vec<BackupRun>),
+}
