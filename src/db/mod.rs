@@ -21,7 +21,7 @@ pub use bind::bound;
 pub use check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_relations};
 pub use error::{DbError, DbErrorKind, OpenError};
 pub use migrate::{Release, known_version, tables_of};
-pub use open::{Access, Db, Durability, WriteAccess};
+pub use open::{Access, Db, Durability, Reader, WriteAccess};
 pub use snapshot::{SnapshotGate, SnapshotRun, SnapshotSource, open_snapshot};
 pub use tx::{BulkTx, WriteTx};
 pub use writer::BoxFuture;

@@ -19,6 +19,9 @@ use super::writer::{BoxFuture, Writer};
 use crate::fs::{self, FileLock};
 use crate::model::Tier;
 
+/// A connection that reads; it goes back to its pool when dropped.
+pub type Reader = PoolConnection<Sqlite>;
+
 /// How long a connection waits for another process: longer than the slowest commit measured
 /// (0.6 s behind a forgotten reader), shorter than a person's patience.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -227,7 +230,7 @@ impl Db {
     /// # Errors
     ///
     /// [`DbError`] when none can be had within the pool's wait.
-    pub async fn read(&self) -> Result<PoolConnection<Sqlite>, DbError> {
+    pub async fn read(&self) -> Result<Reader, DbError> {
         self.readers
             .acquire()
             .await

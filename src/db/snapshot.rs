@@ -88,7 +88,7 @@ impl SnapshotSource {
         })
     }
 
-    /// Keeps writers out until [`SnapshotSource::release`].
+    /// Keeps writers out until [`SnapshotGate::release`].
     ///
     /// # Errors
     ///

@@ -4,11 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::Sqlite;
-use sqlx::pool::PoolConnection;
-
 use super::{Service, ServiceError};
-use crate::db::{BulkTx, WriteTx};
+use crate::db::{BulkTx, Reader, WriteTx};
 use crate::model::{AgentId, AgentRecord, AgentStatus, MigrationRun, SourceReceipt, Tier};
 use crate::store::agent::{memory, search};
 use crate::store::global::{lease, migration};
@@ -133,7 +130,7 @@ impl Importer {
     /// # Errors
     ///
     /// [`ServiceError`] when the tier cannot be opened.
-    pub async fn read(&self, tier: &Tier) -> Result<PoolConnection<Sqlite>, ServiceError> {
+    pub async fn read(&self, tier: &Tier) -> Result<Reader, ServiceError> {
         let db = match tier {
             Tier::Global => self.service.global().clone(),
             Tier::Agent(id) => self.service.agent(id).await?,
