@@ -1,5 +1,7 @@
 //! The fixtures themselves: what is committed equals its recipe, and the tools that compare can fail.
 
+mod recipes;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -75,12 +75,28 @@ impl LegacyInstall {
         ddl_file: &str,
         statements: &[&str],
     ) -> &Self {
+        self.store(
+            relative,
+            journal_of(ddl_file),
+            &recipe::ddl(ddl_file),
+            statements,
+        )
+    }
+
+    /// As [`Self::sqlite`], with the schema as text, for one that no release made.
+    pub(crate) fn store(
+        &self,
+        relative: impl AsRef<Path>,
+        journal: Journal,
+        ddl: &str,
+        statements: &[&str],
+    ) -> &Self {
         let path = self.path(relative);
         create_private_dir(path.parent().unwrap());
         drop(create_private_file(&path));
         sqlite::block_on(async {
-            let mut connection = sqlite::open(&path, journal_of(ddl_file)).await;
-            sqlite::run_together(&mut connection, &[&recipe::ddl(ddl_file)]).await;
+            let mut connection = sqlite::open(&path, journal).await;
+            sqlite::run_together(&mut connection, &[ddl]).await;
             sqlite::run_together(&mut connection, statements).await;
             sqlx::Connection::close(connection).await.unwrap();
         });

@@ -19,6 +19,17 @@ pub(crate) fn ddl(file: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
 }
 
+/// The `CREATE TRIGGER` statements of a schema text: the only ones in it that end with `END;`.
+pub(crate) fn triggers(ddl_file: &str) -> Vec<String> {
+    let ddl = ddl(ddl_file);
+    ddl.split_inclusive("END;")
+        .filter_map(|part| {
+            part.find("CREATE TRIGGER")
+                .map(|start| part[start..].to_owned())
+        })
+        .collect()
+}
+
 /// SHA-256 as lower-case hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))

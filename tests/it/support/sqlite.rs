@@ -187,3 +187,28 @@ pub(crate) fn number_in(copy: &PrivateCopy, query: &str) -> Result<i64, sqlx::Er
             .await
     })
 }
+
+/// Whether a store passes SQLite's full check, read through a copy.
+pub(crate) fn is_sound(store: &Path) -> bool {
+    let copy = PrivateCopy::of(store);
+    block_on(async {
+        let mut connection = copy.open().await;
+        sqlx::query_scalar::<_, String>("PRAGMA integrity_check")
+            .fetch_one(&mut connection)
+            .await
+            .is_ok_and(|answer| answer == "ok")
+    })
+}
+
+/// Compares a full-text index with its content table, in a copy. `integrity_check` does not.
+pub(crate) fn check_index(store: &Path, index: &str) -> Result<(), sqlx::Error> {
+    let copy = PrivateCopy::of(store);
+    let check = format!("INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)");
+    block_on(async {
+        let mut connection = copy.open().await;
+        sqlx::raw_sql(AssertSqlSafe(check))
+            .execute(&mut connection)
+            .await
+            .map(drop)
+    })
+}
