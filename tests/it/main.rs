@@ -1,5 +1,13 @@
 //! One binary for all tests from outside: they link once, and share their support.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs,
+    reason = "a test may stop and talk, and its names are its documentation"
+)]
 
+mod fixtures;
 mod guard;
+mod support;
