@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
-use super::{CliError, Context, Exit, agent, init, status};
+use super::{CliError, Context, Exit, agent, backup, cron, db, init, memory, session, status};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -68,6 +68,16 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     #[command(display_order = 10, subcommand)]
     Agents(agent::AgentsCommand),
+    #[command(display_order = 11, subcommand)]
+    Sessions(session::SessionsCommand),
+    #[command(display_order = 12, subcommand)]
+    Cron(cron::CronCommand),
+    #[command(display_order = 13, subcommand)]
+    Memory(memory::MemoryCommand),
+    #[command(display_order = 4, subcommand)]
+    Backup(backup::BackupCommand),
+    #[command(display_order = 20, subcommand)]
+    Db(db::DbCommand),
 }
 
 impl Command {
@@ -81,6 +91,11 @@ impl Command {
             Self::Init(args) => args.run(context).await,
             Self::Status(args) => args.run(context).await,
             Self::Agents(command) => command.run(context).await,
+            Self::Sessions(command) => command.run(context).await,
+            Self::Cron(command) => command.run(context).await,
+            Self::Memory(command) => command.run(context).await,
+            Self::Backup(command) => command.run(context).await,
+            Self::Db(command) => command.run(context).await,
         }
     }
 }

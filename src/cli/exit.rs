@@ -108,13 +108,15 @@ impl Exit {
         text
     }
 
-    /// The codes a command that only looks can end with besides 0 and 2, for its long help.
+    /// The codes one command can end with besides 0 and 2, for its long help; lowest first.
     pub(crate) fn help_of(exits: &[Self]) -> String {
-        let mut text = "Exit codes: 0 done, 2 usage".to_owned();
-        for exit in exits {
-            text.push_str(&format!(", {} {}", exit.code(), exit.row().3));
-        }
-        text
+        let mut exits = [&[Self::Done, Self::Usage], exits].concat();
+        exits.sort_unstable();
+        let codes: Vec<_> = exits
+            .iter()
+            .map(|exit| format!("{} {}", exit.code(), exit.row().3))
+            .collect();
+        format!("Exit codes: {}", codes.join(", "))
     }
 
     /// The same for looking commands without anything special.

@@ -3,19 +3,22 @@
 //! One file a command family. No file here knows SQL or computes a path; what is asked goes through
 //! [`carrier`], what is said goes through [`output`], and every failure ends in [`Exit`]'s table.
 
-#![expect(dead_code, reason = "the families to come use it")]
-
 mod agent;
 mod args;
+mod backup;
 mod carrier;
 mod completions;
 mod context;
+mod cron;
+mod db;
 mod error;
 mod exit;
 mod init;
 mod logging;
 mod man;
+mod memory;
 pub(crate) mod output;
+mod session;
 mod status;
 
 pub(crate) use args::{Command, Globals};

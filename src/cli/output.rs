@@ -18,7 +18,7 @@ mod table;
 mod text;
 
 pub(crate) use table::{Column, Fields, Table};
-pub(crate) use text::{one_line, or_dash, shell_word, size, time};
+pub(crate) use text::{one_line, or_dash, shell_word, size, span, time};
 
 const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[1;31m";
