@@ -9,7 +9,12 @@ use crate::fs::{FsError, sidecars};
 use crate::model::{AgentId, CheckOutcome, Tier, TierCheck};
 
 impl Service {
-    pub(super) async fn check(
+    /// Checks every tier, or one agent's.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when a check itself cannot run; what a check finds is an outcome.
+    pub async fn check(
         &self,
         agent: Option<&AgentId>,
     ) -> Result<Vec<TierCheck>, ServiceError> {

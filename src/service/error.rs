@@ -98,6 +98,12 @@ pub(crate) fn open_kind(error: &OpenError) -> ErrorKind {
 }
 
 impl ServiceError {
+    /// The kind of a file system's failure.
+    #[must_use]
+    pub fn fs_kind(kind: FsErrorKind) -> ErrorKind {
+        fs_kind(kind)
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
