@@ -10,7 +10,7 @@ use zeroclaw::service::{Request, Response, RunHistory};
 use crate::cli::output::{Column, Fields, Table, or_dash, size, time};
 use crate::cli::{CliError, Context, Exit, ask};
 
-use super::finding::Level;
+use super::finding::{Finding, Level};
 use super::plan::Action;
 use super::preflight::PreflightError;
 use super::report::{AgentReport, OtherReport, Report};
@@ -187,25 +187,33 @@ fn show(context: &Context, report: &Report) -> Result<(), CliError> {
         out.table(&other_table(&report.others))?;
         out.text("\n")?;
     }
-    for finding in &report.findings {
-        let level = match finding.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Advice => "advice",
-        };
-        out.text(&format!(
-            "{level} [{}] {}: {}\n",
-            finding.code, finding.place, finding.message
-        ))?;
-        if let Some(remedy) = finding
-            .remedy
-            .as_ref()
-            .filter(|_| finding.level > Level::Advice)
-        {
-            out.text(&format!("    {remedy}\n"))?;
+    show_findings(context, &report.findings)?;
+    out.heading(&verdict(report))
+}
+
+/// Findings of one kind together, what to do about them once.
+fn show_findings(context: &Context, findings: &[Finding]) -> Result<(), CliError> {
+    let mut codes: Vec<&str> = Vec::new();
+    for finding in findings {
+        if !codes.contains(&finding.code) {
+            codes.push(finding.code);
         }
     }
-    out.heading(&verdict(report))
+    for code in codes {
+        let mut remedy = None;
+        for finding in findings.iter().filter(|finding| finding.code == code) {
+            let level = finding.level.as_str();
+            context.out.text(&format!(
+                "{level} [{code}] {}: {}\n",
+                finding.place, finding.message
+            ))?;
+            remedy = finding.remedy.as_ref();
+        }
+        if let Some(remedy) = remedy {
+            context.out.text(&format!("    remedy: {remedy}\n"))?;
+        }
+    }
+    Ok(())
 }
 
 fn verdict(report: &Report) -> String {

@@ -14,6 +14,17 @@ pub(crate) enum Level {
     Error,
 }
 
+impl Level {
+    /// The word people read.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Advice => "advice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// One thing doctor saw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {

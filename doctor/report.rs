@@ -215,8 +215,6 @@ impl Report {
 
     /// Whether something waits for `--fix`.
     pub(crate) fn has_pending(&self) -> bool {
-        self.sources
-            .iter()
-            .any(|source| source.status == "planned")
+        self.sources.iter().any(|source| source.status == "planned")
     }
 }

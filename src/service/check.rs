@@ -14,10 +14,7 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError`] when a check itself cannot run; what a check finds is an outcome.
-    pub async fn check(
-        &self,
-        agent: Option<&AgentId>,
-    ) -> Result<Vec<TierCheck>, ServiceError> {
+    pub async fn check(&self, agent: Option<&AgentId>) -> Result<Vec<TierCheck>, ServiceError> {
         let mut checks = Vec::new();
         if agent.is_none() {
             checks.push(self.check_tier(&Tier::Global).await?);
