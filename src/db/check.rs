@@ -17,10 +17,10 @@ pub const FULL_TEXT_INDEXES: [&str; 2] = ["transcript_events_fts", "memories_fts
 ///
 /// [`DbError`] when the check itself cannot run; damage it finds is an outcome.
 pub async fn check_connection(conn: &mut SqliteConnection) -> Result<CheckOutcome, DbError> {
-    let lines: Vec<String> =
-        sqlx::query_scalar("SELECT integrity_check FROM pragma_integrity_check(20)")
-            .fetch_all(conn)
-            .await?;
+    // As a function, `pragma_integrity_check(20)`, it would look for a table named 20.
+    let lines: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(20)")
+        .fetch_all(conn)
+        .await?;
     if lines.len() == 1 && lines[0] == "ok" {
         return Ok(CheckOutcome::Ok);
     }
@@ -98,5 +98,36 @@ pub async fn check_full_text(
         Ok(CheckOutcome::Ok)
     } else {
         Ok(CheckOutcome::Failed { lines })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection;
+
+    use super::*;
+
+    /// The check asked for a table named after its limit, and called every database damaged.
+    #[tokio::test]
+    async fn a_sound_database_passes_and_a_broken_rule_is_found() {
+        let mut conn = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlx::raw_sql("CREATE TABLE t (a INTEGER CHECK (a > 0)); INSERT INTO t VALUES (1)")
+            .execute(&mut conn)
+            .await
+            .unwrap();
+        assert_eq!(check_connection(&mut conn).await.unwrap(), CheckOutcome::Ok);
+
+        sqlx::raw_sql(
+            "PRAGMA ignore_check_constraints = ON; INSERT INTO t VALUES (-1);
+             PRAGMA ignore_check_constraints = OFF",
+        )
+        .execute(&mut conn)
+        .await
+        .unwrap();
+        let found = check_connection(&mut conn).await.unwrap();
+        assert!(
+            matches!(&found, CheckOutcome::Failed { lines } if lines.len() == 1),
+            "{found:?}"
+        );
     }
 }
