@@ -371,9 +371,9 @@ fn run_table(runs: &[MigrationRun]) -> Table {
     let mut table = Table::new(&[
         Column::word("run"),
         Column::word("status"),
-        Column::word("phase"),
+        Column::word("phase").minor(),
         Column::word("started"),
-        Column::word("finished"),
+        Column::word("finished").minor(),
         Column::text("from"),
     ]);
     for run in runs {
@@ -414,12 +414,12 @@ fn show_run(context: &Context, history: &RunHistory) -> Result<(), CliError> {
 fn receipt_table(receipts: &[SourceReceipt]) -> Table {
     let mut table = Table::new(&[
         Column::text("source"),
-        Column::word("kind"),
+        Column::word("kind").minor(),
         Column::word("status"),
-        Column::number("size"),
+        Column::number("size").minor(),
         Column::number("records"),
         Column::number("imported"),
-        Column::number("present"),
+        Column::number("present").minor(),
         Column::number("merged"),
         Column::number("refused"),
         Column::text("now at"),

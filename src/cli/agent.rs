@@ -54,10 +54,10 @@ fn table(agents: &[AgentRecord]) -> Table {
     let mut table = Table::new(&[
         Column::word("agent"),
         Column::word("status"),
-        Column::number("schema"),
-        Column::word("created"),
+        Column::number("schema").minor(),
+        Column::word("created").minor(),
         Column::word("last seen"),
-        Column::text("path"),
+        Column::text("path").minor(),
         Column::text("reason"),
     ]);
     for agent in agents {

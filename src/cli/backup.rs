@@ -52,7 +52,7 @@ fn run_table(runs: &[BackupRun]) -> Table {
         Column::word("began"),
         Column::word("kind"),
         Column::word("status"),
-        Column::number("took"),
+        Column::number("took").minor(),
         Column::number("size"),
         Column::text("archive"),
         Column::text("error"),

@@ -65,14 +65,14 @@ async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
 
 fn job_table(jobs: &[CronJob]) -> Table {
     let mut table = Table::new(&[
-        Column::word("job"),
-        Column::text("name"),
+        Column::text("job"),
+        Column::text("name").minor(),
         Column::word("agent"),
         Column::text("state"),
         Column::text("schedule"),
         Column::word("next run"),
-        Column::word("last run"),
-        Column::word("last status"),
+        Column::word("last run").minor(),
+        Column::word("last status").minor(),
     ]);
     for job in jobs {
         table.row([
@@ -140,8 +140,8 @@ async fn runs(context: &Context, args: RunsArgs) -> Result<Exit, CliError> {
 fn run_table(runs: &[TaskRun]) -> Table {
     let mut table = Table::new(&[
         Column::word("started"),
-        Column::word("job"),
-        Column::word("agent"),
+        Column::text("job"),
+        Column::word("agent").minor(),
         Column::word("status"),
         Column::number("took"),
         Column::text("output or error"),

@@ -55,14 +55,14 @@ async fn check(context: &Context, args: CheckArgs) -> Result<Exit, CliError> {
 fn show(context: &Context, checks: &[TierCheck]) -> Result<(), CliError> {
     let mut table = Table::new(&[
         Column::word("tier"),
-        Column::number("schema"),
-        Column::number("size"),
-        Column::number("wal"),
+        Column::number("schema").minor(),
+        Column::number("size").minor(),
+        Column::number("wal").minor(),
         Column::word("integrity"),
         Column::word("foreign keys"),
         Column::word("full text"),
         Column::word("identity"),
-        Column::text("path"),
+        Column::text("path").minor(),
     ]);
     for check in checks {
         table.row([

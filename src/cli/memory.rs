@@ -117,10 +117,10 @@ fn show(context: &Context, page: &Page<MemoryHit>, none: &str) -> Result<(), Cli
 fn memory_table(hits: &[MemoryHit]) -> Table {
     let mut table = Table::new(&[
         Column::word("agent"),
-        Column::word("key"),
-        Column::word("category"),
+        Column::text("key"),
+        Column::word("category").minor(),
         Column::word("updated"),
-        Column::word("marks"),
+        Column::word("marks").minor(),
         Column::text("content"),
     ]);
     for hit in hits {

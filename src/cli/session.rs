@@ -2,14 +2,16 @@
 
 use clap::{Args, Subcommand};
 use zeroclaw::model::{
-    AgentId, ChatType, Event, MAX_PAGE, PageLimit, SearchHit, SessionRecord, SessionStatus,
+    AgentId, ChatType, Event, MAX_PAGE, PageLimit, SessionRecord, SessionStatus,
 };
-use zeroclaw::service::{Request, Response, SearchAnswer, SessionTranscript};
+use zeroclaw::service::{Request, Response, SessionTranscript};
 
 use super::args::{LimitArgs, one_of};
 use super::carrier::Carrier;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
+
+mod search;
 
 const CHAT_TYPES: &[&str] = &["direct", "group", "channel"];
 const STATUSES: &[&str] = &[
@@ -44,7 +46,7 @@ pub(crate) enum SessionsCommand {
         Exit::Damaged,
         Exit::NotFound,
     ]))]
-    Search(SearchArgs),
+    Search(search::SearchArgs),
 }
 
 #[derive(Args, Debug)]
@@ -102,30 +104,12 @@ pub(crate) struct ShowArgs {
     all: bool,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct SearchArgs {
-    /// What to look for; a message must hold every word
-    #[arg(required = true)]
-    words: Vec<String>,
-
-    /// Only in this agent's sessions
-    #[arg(long, value_name = "ID")]
-    agent: Option<AgentId>,
-
-    /// Newest first instead of best first
-    #[arg(long)]
-    newest: bool,
-
-    #[command(flatten)]
-    limit: LimitArgs,
-}
-
 impl SessionsCommand {
     pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
         match self {
             Self::List(args) => list(context, args).await,
             Self::Show(args) => show(context, args).await,
-            Self::Search(args) => search(context, args).await,
+            Self::Search(args) => search::run(context, args).await,
         }
     }
 }
@@ -164,12 +148,12 @@ async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
 
 fn session_table(sessions: &[SessionRecord]) -> Table {
     let mut table = Table::new(&[
-        Column::word("session"),
+        Column::text("session"),
         Column::word("agent"),
         Column::word("status"),
-        Column::word("channel"),
-        Column::word("chat"),
-        Column::number("messages"),
+        Column::word("channel").minor(),
+        Column::word("chat").minor(),
+        Column::number("messages").minor(),
         Column::word("updated"),
         Column::text("title or key"),
     ]);
@@ -341,72 +325,6 @@ fn show_event(context: &Context, event: &Event) -> Result<(), CliError> {
     context
         .out
         .text(&format!("{}\n", body.trim_end_matches('\n')))
-}
-
-async fn search(context: &Context, args: SearchArgs) -> Result<Exit, CliError> {
-    let limit = args.limit.page();
-    let request = Request::SessionsSearch {
-        text: args.words.join(" "),
-        agent: args.agent,
-        newest: args.newest,
-        limit,
-    };
-    let Response::Search(answer) = ask(context, request).await? else {
-        return Err(CliError::wrong_answer());
-    };
-    if context.json() {
-        context.out.json(&answer)?;
-    } else {
-        show_hits(context, &answer, limit)?;
-    }
-    Ok(if answer.unreadable.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Findings
-    })
-}
-
-fn show_hits(context: &Context, answer: &SearchAnswer, limit: PageLimit) -> Result<(), CliError> {
-    let out = &context.out;
-    if answer.hits.is_empty() {
-        out.note("nothing found; a message must hold every word");
-    } else {
-        out.table(&hit_table(&answer.hits))?;
-    }
-    if answer.hits.len() >= limit.rows() as usize {
-        out.note(&format!("the first {}; --limit shows more", limit.rows()));
-    }
-    for (agent, lacking) in &answer.incomplete {
-        out.warn(&format!(
-            "agent {agent}: the index still lacks {lacking} events; `zeroclaw doctor --fix` completes it"
-        ));
-    }
-    for (agent, reason) in &answer.unreadable {
-        out.warn(&format!("agent {agent} was not searched: {reason}"));
-    }
-    Ok(())
-}
-
-fn hit_table(hits: &[SearchHit]) -> Table {
-    let mut table = Table::new(&[
-        Column::word("session"),
-        Column::word("agent"),
-        Column::number("seq"),
-        Column::word("when"),
-        Column::word("role"),
-        Column::text("text"),
-    ]);
-    for hit in hits {
-        table.row([
-            hit.session_id.clone(),
-            hit.agent_id.to_string(),
-            hit.seq.to_string(),
-            time(hit.created_at_ms),
-            or_dash(hit.role.as_deref()),
-            hit.snippet.clone(),
-        ]);
-    }
-    table
 }
 
 #[cfg(test)]

@@ -99,14 +99,14 @@ fn tiers(tiers: &[TierStatus]) -> Table {
     let mut table = Table::new(&[
         Column::word("tier"),
         Column::word("status"),
-        Column::number("schema"),
+        Column::number("schema").minor(),
         Column::number("size"),
-        Column::number("wal"),
+        Column::number("wal").minor(),
         Column::number("sessions"),
         Column::number("messages"),
         Column::number("memories"),
-        Column::number("unindexed"),
-        Column::text("path"),
+        Column::number("unindexed").minor(),
+        Column::text("path").minor(),
     ]);
     for tier in tiers {
         table.row([

@@ -10,9 +10,11 @@ use super::text::{lines, one_line};
 use super::{BOLD, PLAIN};
 
 /// A word longer than this may be cut on a terminal after all.
-const MAX_WORD_WIDTH: usize = 40;
+const MAX_WORD_WIDTH: u16 = 40;
 /// A column of text keeps at least this much of a narrow terminal.
 const MIN_TEXT_WIDTH: u16 = 12;
+/// What any column keeps when nothing else helps.
+const MIN_WIDTH: u16 = 4;
 /// Blanks between columns.
 const GAP: u16 = 2;
 
@@ -28,25 +30,46 @@ enum Kind {
 pub(crate) struct Column {
     name: &'static str,
     kind: Kind,
+    is_minor: bool,
 }
 
 impl Column {
+    fn new(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            is_minor: false,
+        }
+    }
+
     /// Holds names and other short words, which a terminal shows whole.
     pub(crate) fn word(name: &'static str) -> Self {
-        let kind = Kind::Word;
-        Self { name, kind }
+        Self::new(name, Kind::Word)
     }
 
     /// Holds numbers and sizes.
     pub(crate) fn number(name: &'static str) -> Self {
-        let kind = Kind::Number;
-        Self { name, kind }
+        Self::new(name, Kind::Number)
     }
 
     /// Holds text of any length, which a narrow terminal cuts with `…`.
     pub(crate) fn text(name: &'static str) -> Self {
-        let kind = Kind::Text;
-        Self { name, kind }
+        Self::new(name, Kind::Text)
+    }
+
+    /// Left out where a terminal is too narrow for all columns.
+    pub(crate) fn minor(mut self) -> Self {
+        self.is_minor = true;
+        self
+    }
+
+    /// The least width it is useful with.
+    fn need(self, content: u16) -> u16 {
+        if self.kind != Kind::Text && content <= MAX_WORD_WIDTH {
+            content
+        } else {
+            content.min(MIN_TEXT_WIDTH)
+        }
     }
 }
 
@@ -88,37 +111,79 @@ impl Table {
         for row in &self.rows {
             table.add_row(one_high(row.iter().map(Cell::new)));
         }
-        match width {
-            Some(width) => table
-                .set_content_arrangement(ContentArrangement::Dynamic)
-                .set_width(width),
-            None => table.set_content_arrangement(ContentArrangement::Disabled),
+        let contents = table.column_max_content_widths();
+        let needs = match width {
+            Some(width) => {
+                table
+                    .set_content_arrangement(ContentArrangement::Dynamic)
+                    .set_width(width);
+                self.fit(width, &contents)
+            }
+            None => {
+                table.set_content_arrangement(ContentArrangement::Disabled);
+                contents.iter().map(|&content| Some(content)).collect()
+            }
         };
-        for (index, column) in self.columns.iter().enumerate() {
-            self.arrange(index, column, &mut table);
+        for (index, &need) in needs.iter().enumerate() {
+            let is_last = needs[index + 1..].iter().all(Option::is_none);
+            if let Some(laid_out) = table.column_mut(index) {
+                self.columns[index].lay_out(laid_out, need, contents[index], is_last);
+            }
         }
         let mut text = table.trim_fmt();
         text.push('\n');
         text
     }
 
-    fn arrange(&self, index: usize, column: &Column, table: &mut comfy_table::Table) {
-        let is_last = index + 1 == self.columns.len();
-        let longest = self.rows.iter().map(|row| row[index].chars().count()).max();
-        let Some(laid_out) = table.column_mut(index) else {
-            return;
+    /// The least width of each column on a terminal; `None` for one that is left out.
+    fn fit(&self, width: u16, contents: &[u16]) -> Vec<Option<u16>> {
+        let mut needs: Vec<Option<u16>> = self
+            .columns
+            .iter()
+            .zip(contents)
+            .map(|(column, &content)| Some(column.need(content)))
+            .collect();
+        let is_too_wide = |needs: &[Option<u16>]| {
+            let shown = needs.iter().flatten();
+            let total: u32 = shown.map(|&need| u32::from(need + GAP)).sum();
+            total > u32::from(width + GAP)
         };
-        laid_out.set_padding((0, if is_last { 0 } else { GAP }));
-        // Cut where the room ends, not at the last blank before.
-        laid_out.set_delimiter('\0');
-        if column.kind == Kind::Number {
-            laid_out.set_cell_alignment(CellAlignment::Right);
+        let minor = (0..needs.len())
+            .rev()
+            .filter(|&at| self.columns[at].is_minor);
+        for at in minor {
+            if !is_too_wide(&needs) {
+                break;
+            }
+            needs[at] = None;
         }
-        let is_whole = column.kind != Kind::Text && longest.unwrap_or(0) <= MAX_WORD_WIDTH;
-        laid_out.set_constraint(if is_whole {
-            ColumnConstraint::ContentWidth
-        } else {
-            ColumnConstraint::LowerBoundary(Width::Fixed(MIN_TEXT_WIDTH))
+        if is_too_wide(&needs) {
+            let least = |need: &mut Option<u16>| *need = need.map(|need| need.min(MIN_WIDTH));
+            needs.iter_mut().for_each(least);
+        }
+        needs
+    }
+}
+
+impl Column {
+    fn lay_out(
+        self,
+        column: &mut comfy_table::Column,
+        need: Option<u16>,
+        content: u16,
+        is_last: bool,
+    ) {
+        let gap = if is_last { 0 } else { GAP };
+        column.set_padding((0, gap));
+        // Cut where the room ends, not at the last blank before.
+        column.set_delimiter('\0');
+        if self.kind == Kind::Number {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        column.set_constraint(match need {
+            None => ColumnConstraint::Hidden,
+            Some(need) if need >= content => ColumnConstraint::ContentWidth,
+            Some(need) => ColumnConstraint::LowerBoundary(Width::Fixed(need + gap)),
         });
     }
 }
@@ -204,6 +269,31 @@ mod tests {
             text.contains('…') && text.contains("a long title about"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_minor_columns_first_and_is_never_overrun() {
+        let mut table = Table::new(&[
+            Column::word("id"),
+            Column::number("size").minor(),
+            Column::word("updated"),
+            Column::text("title"),
+        ]);
+        for id in ["a", "世界"] {
+            let (size, time) = ("12.0 KiB", "2026-11-30T16:42:28Z");
+            table.row([id, size, time, &"long ".repeat(9)].map(str::to_owned));
+        }
+
+        for width in 24..90 {
+            let text = table.render(Some(width), false);
+            let narrow = |line: &str| {
+                let wide = line.chars().filter(|c| !c.is_ascii() && *c != '…').count();
+                line.chars().count() + wide <= usize::from(width)
+            };
+            assert!(text.lines().all(narrow), "{width}:\n{text}");
+            assert_eq!(text.contains("SIZE"), width >= 50, "{width}:\n{text}");
+            assert_eq!(text.contains("16:42:28Z"), width >= 40, "{width}:\n{text}");
+        }
     }
 
     #[test]
