@@ -421,12 +421,16 @@ impl Run<'_> {
     }
 
     async fn back_up(&mut self, plan: &Plan) -> Result<(), DoctorError> {
-        if self.record.backup_path.is_none() && self.record.phase == RunPhase::Backup {
-            self.record.backup_path =
-                safety::archive(self.task, self.importer.service(), plan, self.tell).await?;
-            self.importer.update_run(&self.record).await?;
+        if self.record.backup_path.is_some() || self.record.phase != RunPhase::Backup {
+            return Ok(());
         }
-        Ok(())
+        let Some(archive) =
+            safety::archive(self.task, self.importer, plan, &self.record, self.tell).await?
+        else {
+            return Ok(());
+        };
+        self.record.backup_path = Some(archive);
+        Ok(self.importer.update_run(&self.record).await?)
     }
 
     async fn make_agents(&self, plan: &Plan) -> Result<(), DoctorError> {
@@ -769,7 +773,7 @@ pub(crate) fn kind(error: &DoctorError) -> ErrorKind {
     match error {
         DoctorError::Service(error) => error.kind(),
         DoctorError::Config(_) => ErrorKind::Refused,
-        DoctorError::Fs(error) => ServiceError::fs_kind(error.kind()),
+        DoctorError::Fs(error) => error.kind().into(),
         DoctorError::Preflight(PreflightError::OldDaemon { .. }) => ErrorKind::Busy,
         DoctorError::Preflight(_) => ErrorKind::NoSpace,
         DoctorError::NoSuchRoot { .. } => ErrorKind::NotFound,

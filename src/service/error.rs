@@ -66,12 +66,6 @@ impl From<DbError> for ServiceError {
 }
 
 impl ServiceError {
-    /// The kind of a file system's failure.
-    #[must_use]
-    pub fn fs_kind(kind: FsErrorKind) -> ErrorKind {
-        fs_kind(kind)
-    }
-
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

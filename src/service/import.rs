@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 
 use super::{Service, ServiceError};
 use crate::db::{BulkTx, Reader, WriteTx};
-use crate::model::{AgentId, AgentRecord, AgentStatus, MigrationRun, SourceReceipt, Tier};
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
+};
 use crate::store::agent::{memory, search};
-use crate::store::global::{lease, migration};
+use crate::store::global::{backup, lease, migration};
 
 /// Lease scope that shows who owns a root.
 const OWNER_SCOPE: &str = "gateway_locks";
@@ -160,6 +162,21 @@ impl Importer {
         let run = run.clone();
         self.write_global(move |tx| {
             Box::pin(async move { Ok(migration::update_run(tx, &run).await?) })
+        })
+        .await
+    }
+
+    /// Records an archive made for the import, once.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn record_backup(&self, run: BackupRun) -> Result<(), ServiceError> {
+        self.write_global(move |tx| {
+            Box::pin(async move {
+                backup::forget(tx, &run.id).await?;
+                Ok(backup::insert(tx, &run).await?)
+            })
         })
         .await
     }
