@@ -228,6 +228,22 @@ impl Importer {
         Ok(())
     }
 
+    /// Builds one agent's full-text indexes anew from its rows.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails; the old indexes then remain.
+    pub async fn rebuild(&self, id: &AgentId) -> Result<(), ServiceError> {
+        let db = self.service.agent(id).await?;
+        db.write(|tx| {
+            Box::pin(async move {
+                search::rebuild(tx).await?;
+                memory::rebuild(tx).await.map_err(ServiceError::from)
+            })
+        })
+        .await
+    }
+
     async fn write_global<F>(&self, work: F) -> Result<(), ServiceError>
     where
         F: for<'t, 'c> FnOnce(

@@ -31,6 +31,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "model",
             "fs",
             "clock",
+            // The configuration of the root it imports says whose the sources are.
+            "config",
             "cli::CliError",
             "cli::Context",
             "cli::Exit",
