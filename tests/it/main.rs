@@ -9,6 +9,7 @@
 )]
 
 mod backup;
+mod cli;
 mod fixtures;
 mod guard;
 mod support;

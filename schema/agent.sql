@@ -1,0 +1,254 @@
+-- The agent tier: the data plane of one agent, `agents/<agent id>/agent/agent.sqlite`.
+--
+-- For people to read. Nothing runs this file: migrations make the schema, and a test proves that they make this one.
+-- Change it in the same commit as the migration; new columns stand last in their table.
+--
+-- All tables are STRICT, foreign keys are on, times end in `_ms` and are Unix milliseconds UTC.
+-- `application_id` is 'ZCLA', `user_version` the number of the last migration.
+
+-- Who this file is and what was imported
+-- --------------------------------------
+
+-- Why: says which tier this file is, whose it is and which schema it carries.
+-- Written by: migration and open. Rows leave: never.
+CREATE TABLE schema_meta (
+    meta_key       TEXT    NOT NULL PRIMARY KEY,
+    role           TEXT    NOT NULL CHECK (role IN ('global', 'agent')),
+    schema_version INTEGER NOT NULL CHECK (schema_version >= 0),
+    agent_id       TEXT,
+    app_version    TEXT    NOT NULL,
+    created_at_ms  INTEGER NOT NULL,
+    updated_at_ms  INTEGER NOT NULL
+) STRICT;
+
+-- Why: a transaction cannot span two files, so this tier's share of a receipt is committed with
+-- this tier's rows; the control plane's receipt of the same key adds the shares up.
+-- Written by: doctor. Rows leave: never.
+CREATE TABLE migration_sources (
+    source_key     TEXT    NOT NULL PRIMARY KEY,
+    source_sha256  TEXT    NOT NULL CHECK (length(source_sha256) = 64),
+    last_run_id    TEXT    NOT NULL,
+    imported_at_ms INTEGER NOT NULL,
+    -- Counts by kind of record, and what was said about single records.
+    report_json    TEXT    NOT NULL
+) STRICT;
+
+-- Sessions and the conversations they belong to
+-- ---------------------------------------------
+
+-- Why: a conversation partner as a channel knows it, typed, so that nobody parses a key.
+-- Written by: session routing and import. Rows leave: with their agent.
+CREATE TABLE conversations (
+    conversation_id        TEXT    NOT NULL PRIMARY KEY,
+    channel                TEXT    NOT NULL,
+    account_id             TEXT    NOT NULL,
+    kind                   TEXT    NOT NULL CHECK (kind IN ('direct', 'group', 'channel')),
+    peer_id                TEXT    NOT NULL,
+    parent_conversation_id TEXT,
+    thread_id              TEXT,
+    label                  TEXT,
+    metadata_json          TEXT,
+    created_at_ms          INTEGER NOT NULL,
+    updated_at_ms          INTEGER NOT NULL
+) STRICT;
+
+-- One conversation cannot exist under two ids.
+CREATE UNIQUE INDEX conversations_identity ON conversations
+    (channel, account_id, kind, peer_id, ifnull(parent_conversation_id, ''), ifnull(thread_id, ''));
+-- Serves: newest conversations.
+CREATE INDEX conversations_by_update ON conversations (updated_at_ms DESC, conversation_id);
+
+-- Why: one generation of a conversation with this agent; the root of all it owns.
+-- Written by: session use cases and import. Rows leave: on delete, with all they own.
+CREATE TABLE sessions (
+    -- Small key for the event rows; never leaves this file.
+    session_no              INTEGER NOT NULL PRIMARY KEY,
+    session_id              TEXT    NOT NULL UNIQUE,
+    -- The route this session was made under, opaque; `session_routes` says which session is live.
+    session_key             TEXT    NOT NULL,
+    session_scope           TEXT    NOT NULL DEFAULT 'conversation'
+        CHECK (session_scope IN ('conversation', 'shared-main', 'group', 'channel')),
+    status                  TEXT    NOT NULL
+        CHECK (status IN ('idle', 'running', 'done', 'failed', 'killed', 'timeout', 'interrupted')),
+    chat_type               TEXT    CHECK (chat_type IN ('direct', 'group', 'channel')),
+    channel                 TEXT,
+    account_id              TEXT,
+    primary_conversation_id TEXT    REFERENCES conversations (conversation_id) ON DELETE SET NULL,
+    display_name            TEXT,
+    model_provider          TEXT,
+    model                   TEXT,
+    parent_session_key      TEXT,
+    spawned_by              TEXT,
+    event_count             INTEGER NOT NULL DEFAULT 0 CHECK (event_count >= 0),
+    message_count           INTEGER NOT NULL DEFAULT 0 CHECK (message_count >= 0),
+    -- Highest `seq` ever given out in this session; never goes down.
+    last_seq                INTEGER NOT NULL DEFAULT 0 CHECK (last_seq >= 0),
+    created_at_ms           INTEGER NOT NULL,
+    updated_at_ms           INTEGER NOT NULL,
+    started_at_ms           INTEGER,
+    ended_at_ms             INTEGER,
+    archived_at_ms          INTEGER,
+    -- 1 when the source had no times and a file time stands in.
+    has_synthetic_times     INTEGER NOT NULL DEFAULT 0 CHECK (has_synthetic_times IN (0, 1))
+) STRICT;
+
+-- Serves: list, newest first.
+CREATE INDEX sessions_by_update ON sessions (updated_at_ms DESC, session_id);
+-- Serves: generations of one key.
+CREATE INDEX sessions_by_key ON sessions (session_key, created_at_ms DESC, session_id);
+-- Serves: list of one channel.
+CREATE INDEX sessions_by_channel ON sessions (channel, updated_at_ms DESC, session_id)
+    WHERE channel IS NOT NULL;
+-- Serves: sessions of one conversation; the foreign key's own look-up.
+CREATE INDEX sessions_by_conversation ON sessions (primary_conversation_id, updated_at_ms DESC)
+    WHERE primary_conversation_id IS NOT NULL;
+
+-- Why: which session a key leads to now.
+-- Written by: session use cases and import. Rows leave: with their session.
+CREATE TABLE session_routes (
+    session_key   TEXT    NOT NULL PRIMARY KEY,
+    session_id    TEXT    NOT NULL REFERENCES sessions (session_id) ON DELETE CASCADE,
+    updated_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- Serves: the foreign key's own look-up.
+CREATE INDEX session_routes_by_session ON session_routes (session_id);
+
+-- Why: the entry of a session as its origin kept it, for replay and debugging; typed columns win.
+-- Written by: session use cases and import. Rows leave: with their session.
+CREATE TABLE session_entries (
+    session_key   TEXT    NOT NULL,
+    session_id    TEXT    NOT NULL REFERENCES sessions (session_id) ON DELETE CASCADE,
+    entry_json    TEXT    NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (session_key, session_id)
+) STRICT;
+
+-- Serves: the foreign key's own look-up.
+CREATE INDEX session_entries_by_session ON session_entries (session_id);
+
+-- Why: which conversations a session belongs to.
+-- Written by: session routing and import. Rows leave: with either side.
+CREATE TABLE session_conversations (
+    session_id       TEXT    NOT NULL REFERENCES sessions (session_id) ON DELETE CASCADE,
+    conversation_id  TEXT    NOT NULL REFERENCES conversations (conversation_id) ON DELETE CASCADE,
+    role             TEXT    NOT NULL DEFAULT 'primary' CHECK (role IN ('primary', 'participant', 'related')),
+    first_seen_at_ms INTEGER NOT NULL,
+    last_seen_at_ms  INTEGER NOT NULL,
+    PRIMARY KEY (session_id, conversation_id, role)
+) STRICT;
+
+-- Serves: sessions of one conversation.
+CREATE INDEX session_conversations_by_conversation
+    ON session_conversations (conversation_id, last_seen_at_ms DESC, session_id);
+-- A session has one primary conversation.
+CREATE UNIQUE INDEX session_conversations_primary ON session_conversations (session_id)
+    WHERE role = 'primary';
+
+-- What was said and done, and the index to find it
+-- ------------------------------------------------
+
+-- Why: the events of a session in the order they were accepted.
+-- Written by: append and import. Rows leave: with their session.
+CREATE TABLE transcript_events (
+    -- Stable row id: the full-text index hangs on it.
+    event_no      INTEGER NOT NULL PRIMARY KEY,
+    session_no    INTEGER NOT NULL REFERENCES sessions (session_no) ON DELETE CASCADE,
+    seq           INTEGER NOT NULL CHECK (seq > 0),
+    event_type    TEXT    NOT NULL,
+    -- Who spoke; NULL for events that are no message.
+    role          TEXT,
+    created_at_ms INTEGER NOT NULL,
+    -- Readable text, the searchable part; empty where there is none.
+    text          TEXT    NOT NULL,
+    -- The whole event where text and typed columns do not say it all, else NULL.
+    -- Last: lists and searches never touch its pages.
+    event_json    TEXT,
+    UNIQUE (session_no, seq)
+) STRICT;
+
+-- Why: finds an event by its id, its parent or the caller's idempotency key.
+-- Written by: append and import. Rows leave: with their event.
+CREATE TABLE transcript_event_identities (
+    session_no              INTEGER NOT NULL,
+    event_id                TEXT    NOT NULL,
+    seq                     INTEGER NOT NULL,
+    event_type              TEXT    NOT NULL,
+    parent_id               TEXT,
+    message_idempotency_key TEXT,
+    created_at_ms           INTEGER NOT NULL,
+    PRIMARY KEY (session_no, event_id),
+    FOREIGN KEY (session_no, seq) REFERENCES transcript_events (session_no, seq) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Serves: the foreign key's own look-up; id of an event by its place.
+CREATE UNIQUE INDEX transcript_event_identities_by_seq
+    ON transcript_event_identities (session_no, seq);
+-- A repeated append finds its first result.
+CREATE UNIQUE INDEX transcript_event_identities_idempotency
+    ON transcript_event_identities (session_no, message_idempotency_key)
+    WHERE message_idempotency_key IS NOT NULL;
+
+-- Why: word search over all transcripts. Derived: dropped and rebuilt without touching events.
+-- Written by: append, in its transaction; after an import in slices, in `event_no` order, so that
+-- the highest document it holds says how far it is complete. Rows leave: with their event, by the store.
+CREATE VIRTUAL TABLE transcript_events_fts USING fts5 (
+    text,
+    content = 'transcript_events',
+    content_rowid = 'event_no',
+    tokenize = 'unicode61 remove_diacritics 2'
+);
+
+-- What the agent remembers, and the index to recall it
+-- ----------------------------------------------------
+
+-- Why: canonical memories with their vectors.
+-- Written by: memory use cases and import. Rows leave: on forget, on expiry.
+CREATE TABLE memories (
+    memory_no           INTEGER NOT NULL PRIMARY KEY,
+    memory_id           TEXT    NOT NULL UNIQUE,
+    key                 TEXT    NOT NULL,
+    category            TEXT    NOT NULL,
+    namespace           TEXT    NOT NULL DEFAULT 'default',
+    -- JSON: 'episodic', 'procedural' or {"semantic": …}; NULL where the writer did not say.
+    kind_json           TEXT,
+    importance          REAL,
+    pinned              INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    -- 0 for notes whose origin declared them untrusted: kept, shown, not recalled.
+    is_trusted          INTEGER NOT NULL DEFAULT 1 CHECK (is_trusted IN (0, 1)),
+    -- A hint where it was learned, not a foreign key: sessions go, memories stay.
+    session_hint        TEXT,
+    tenant_id           TEXT,
+    -- Key or id of the memory that replaced this one; NULL while it holds.
+    superseded_by       TEXT,
+    embedding_provider  TEXT,
+    embedding_model     TEXT,
+    created_at_ms       INTEGER NOT NULL,
+    updated_at_ms       INTEGER NOT NULL,
+    -- The times as their origin wrote them, local offset included; NULL for our own.
+    created_at_text     TEXT,
+    updated_at_text     TEXT,
+    expires_at_ms       INTEGER,
+    content             TEXT    NOT NULL,
+    -- Little-endian 32-bit floats, no header; NULL where there is no vector.
+    embedding           BLOB    CHECK (embedding IS NULL OR length(embedding) % 4 = 0)
+) STRICT;
+
+-- One living memory a key.
+CREATE UNIQUE INDEX memories_living_key ON memories (key) WHERE superseded_by IS NULL;
+-- Serves: list, newest first.
+CREATE INDEX memories_by_update ON memories (updated_at_ms DESC, memory_id);
+-- Serves: list of one category.
+CREATE INDEX memories_by_category ON memories (category, updated_at_ms DESC, memory_id);
+-- Serves: expiry.
+CREATE INDEX memories_by_expiry ON memories (expires_at_ms) WHERE expires_at_ms IS NOT NULL;
+
+-- Why: word search over memories. Derived: dropped and rebuilt without touching them.
+-- Written by: memory use cases, in their transaction; after an import by a rebuild. Rows leave: by the store.
+CREATE VIRTUAL TABLE memories_fts USING fts5 (
+    key,
+    content,
+    content = 'memories',
+    content_rowid = 'memory_no',
+    tokenize = 'unicode61 remove_diacritics 2'
+);

@@ -1,0 +1,230 @@
+-- The global tier: the control plane, one `state/state.sqlite` a root.
+--
+-- For people to read. Nothing runs this file: migrations make the schema, and a test proves that they make this one.
+-- Change it in the same commit as the migration; new columns stand last in their table.
+--
+-- All tables are STRICT, foreign keys are on, times end in `_ms` and are Unix milliseconds UTC.
+-- `application_id` is 'ZCLG', `user_version` the number of the last migration.
+
+-- Who this file is, which agents exist, who holds what
+-- ----------------------------------------------------
+
+-- Why: says which tier this file is and which schema it carries.
+-- Written by: migration and open. Rows leave: never.
+CREATE TABLE schema_meta (
+    meta_key       TEXT    NOT NULL PRIMARY KEY,
+    role           TEXT    NOT NULL CHECK (role IN ('global', 'agent')),
+    schema_version INTEGER NOT NULL CHECK (schema_version >= 0),
+    agent_id       TEXT,
+    app_version    TEXT    NOT NULL,
+    created_at_ms  INTEGER NOT NULL,
+    updated_at_ms  INTEGER NOT NULL
+) STRICT;
+
+-- Why: the only registry of agents and of their databases.
+-- Written by: agent creation, open and import. Rows leave: when an agent is deleted.
+CREATE TABLE agent_databases (
+    agent_id       TEXT    NOT NULL PRIMARY KEY,
+    -- Relative to the root, so that a moved root still finds its agents.
+    path           TEXT    NOT NULL UNIQUE,
+    schema_version INTEGER NOT NULL,
+    status         TEXT    NOT NULL CHECK (status IN ('active', 'retired')),
+    -- Why an agent is retired, for people; NULL while active.
+    status_reason  TEXT,
+    created_at_ms  INTEGER NOT NULL,
+    last_seen_at_ms INTEGER NOT NULL,
+    size_bytes     INTEGER CHECK (size_bytes IS NULL OR size_bytes >= 0),
+    integrity      TEXT    CHECK (integrity IN ('ok', 'damaged'))
+) STRICT;
+
+-- Serves: list of agents by status.
+CREATE INDEX agent_databases_by_status ON agent_databases (status, agent_id);
+
+-- Why: short ownership of a named thing between processes.
+-- Written by: whoever holds the lease. Rows leave: on release, on expiry, when the owner is gone.
+CREATE TABLE state_leases (
+    scope           TEXT    NOT NULL,
+    lease_key       TEXT    NOT NULL,
+    owner           TEXT    NOT NULL,
+    expires_at_ms   INTEGER,
+    heartbeat_at_ms INTEGER,
+    payload_json    TEXT,
+    created_at_ms   INTEGER NOT NULL,
+    updated_at_ms   INTEGER NOT NULL,
+    PRIMARY KEY (scope, lease_key)
+) STRICT;
+
+-- Serves: sweep of expired leases.
+CREATE INDEX state_leases_by_expiry ON state_leases (expires_at_ms, scope, lease_key)
+    WHERE expires_at_ms IS NOT NULL;
+
+-- What doctor and backup did
+-- --------------------------
+
+-- Why: one row for each `doctor --fix` that had something to do.
+-- Written by: doctor. Rows leave: never by themselves; receipts hang on them.
+CREATE TABLE migration_runs (
+    id             TEXT    NOT NULL PRIMARY KEY,
+    started_at_ms  INTEGER NOT NULL,
+    finished_at_ms INTEGER,
+    status         TEXT    NOT NULL CHECK (status IN ('running', 'completed', 'warning', 'failed')),
+    -- The phase reached: a rerun after a kill goes on from here.
+    phase          TEXT    NOT NULL CHECK (phase IN ('backup', 'apply', 'verify', 'retire', 'index', 'report')),
+    -- Foreign root of the sources; NULL when the root itself was imported.
+    from_path      TEXT,
+    -- Archive made before the first change; NULL when there was nothing to keep.
+    backup_path    TEXT,
+    app_version    TEXT    NOT NULL,
+    report_json    TEXT    NOT NULL
+) STRICT;
+
+-- Serves: history, newest first.
+CREATE INDEX migration_runs_by_start ON migration_runs (started_at_ms DESC, id);
+
+-- Why: the receipt of one source: what came in, and the proof.
+-- Written by: doctor. Rows leave: with their run, which is never pruned while it owns receipts.
+CREATE TABLE migration_sources (
+    source_key          TEXT    NOT NULL PRIMARY KEY,
+    migration_kind      TEXT    NOT NULL,
+    -- Relative to the root the source was found in.
+    source_path         TEXT    NOT NULL,
+    target_table        TEXT    NOT NULL,
+    source_sha256       TEXT    NOT NULL CHECK (length(source_sha256) = 64),
+    source_size_bytes   INTEGER NOT NULL CHECK (source_size_bytes >= 0),
+    source_record_count INTEGER NOT NULL CHECK (source_record_count >= 0),
+    imported_count      INTEGER NOT NULL CHECK (imported_count >= 0),
+    present_count       INTEGER NOT NULL CHECK (present_count >= 0),
+    merged_count        INTEGER NOT NULL CHECK (merged_count >= 0),
+    refused_count       INTEGER NOT NULL CHECK (refused_count >= 0),
+    last_run_id         TEXT    NOT NULL REFERENCES migration_runs (id) ON DELETE CASCADE,
+    status              TEXT    NOT NULL CHECK (status IN ('applied', 'verified', 'retired', 'kept', 'discarded', 'failed')),
+    imported_at_ms      INTEGER NOT NULL,
+    removed_source      INTEGER NOT NULL DEFAULT 0 CHECK (removed_source IN (0, 1)),
+    retired_path        TEXT,
+    report_json         TEXT    NOT NULL,
+    -- Nothing is lost in silence: every record of the source is accounted for.
+    CHECK (status = 'failed'
+        OR source_record_count = imported_count + present_count + merged_count + refused_count)
+) STRICT;
+
+-- Serves: receipts of one run.
+CREATE INDEX migration_sources_by_run ON migration_sources (last_run_id, source_path);
+-- Serves: has this path been imported before.
+CREATE INDEX migration_sources_by_path ON migration_sources (source_path, migration_kind);
+
+-- Why: every backup, verification and restore, good, failed or interrupted.
+-- Written by: backup. Rows leave: bounded list, oldest first.
+CREATE TABLE backup_runs (
+    id             TEXT    NOT NULL PRIMARY KEY,
+    kind           TEXT    NOT NULL CHECK (kind IN ('create', 'verify', 'restore')),
+    created_at_ms  INTEGER NOT NULL,
+    finished_at_ms INTEGER,
+    archive_path   TEXT    NOT NULL,
+    archive_bytes  INTEGER CHECK (archive_bytes IS NULL OR archive_bytes >= 0),
+    status         TEXT    NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'interrupted')),
+    -- Why it failed; NULL unless it did.
+    error          TEXT,
+    manifest_json  TEXT    NOT NULL
+) STRICT;
+
+-- Serves: list, newest first; freshness.
+CREATE INDEX backup_runs_by_creation ON backup_runs (created_at_ms DESC, id);
+
+-- Tasks: the only authority of their life
+-- ---------------------------------------
+
+-- Why: one row for each piece of background work, runs of cron jobs among them.
+-- Written by: whoever starts and settles work, and import. Rows leave: by retention of their owner.
+CREATE TABLE task_runs (
+    task_id         TEXT    NOT NULL PRIMARY KEY,
+    owner_kind      TEXT    NOT NULL
+        CHECK (owner_kind IN ('task', 'cron', 'delegate', 'subagent', 'heartbeat')),
+    -- What it is a run of: the job id for cron, NULL where there is none.
+    source_id       TEXT,
+    agent_id        TEXT,
+    parent_task_id  TEXT,
+    label           TEXT,
+    status          TEXT    NOT NULL
+        CHECK (status IN ('pending', 'running', 'waiting', 'succeeded', 'failed', 'cancelled', 'lost', 'timed_out')),
+    -- The producer's own word for the outcome where it says more than `status`.
+    status_detail   TEXT,
+    created_at_ms   INTEGER NOT NULL,
+    started_at_ms   INTEGER,
+    ended_at_ms     INTEGER,
+    duration_ms     INTEGER,
+    output          TEXT,
+    error           TEXT,
+    -- What an import found and has no column for.
+    detail_json     TEXT
+) STRICT;
+
+-- Serves: runs of one job, newest first.
+CREATE INDEX task_runs_by_source ON task_runs (owner_kind, source_id, started_at_ms DESC, task_id);
+-- Serves: newest runs of all.
+CREATE INDEX task_runs_by_start ON task_runs (started_at_ms DESC, task_id);
+-- Serves: tasks of one agent.
+CREATE INDEX task_runs_by_agent ON task_runs (agent_id, started_at_ms DESC, task_id);
+-- Serves: sweep of unfinished work.
+CREATE INDEX task_runs_unfinished ON task_runs (status, task_id)
+    WHERE status IN ('pending', 'running', 'waiting');
+
+-- Scheduled jobs; their runs are tasks
+-- ------------------------------------
+
+-- Why: what is to run, when, as whom, and where the result goes.
+-- Written by: cron commands, reconciliation with the config, import. Rows leave: on removal, or after a one-shot.
+CREATE TABLE cron_jobs (
+    store_key            TEXT    NOT NULL,
+    job_id               TEXT    NOT NULL,
+    name                 TEXT    NOT NULL,
+    description          TEXT,
+    -- 'config' jobs are owned by `config.toml`, 'runtime' jobs by this row.
+    origin               TEXT    NOT NULL CHECK (origin IN ('runtime', 'config')),
+    -- Who runs it; NULL only while disabled.
+    agent_id             TEXT,
+    enabled              INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    -- Why it is off although nobody switched it off; NULL otherwise.
+    disabled_reason      TEXT,
+    delete_after_run     INTEGER NOT NULL DEFAULT 0 CHECK (delete_after_run IN (0, 1)),
+    schedule_kind        TEXT    NOT NULL CHECK (schedule_kind IN ('cron', 'every', 'at')),
+    schedule_expr        TEXT,
+    -- IANA zone; 'job' as its owner stated it, 'host' as recorded from the machine that ran it.
+    schedule_tz          TEXT,
+    schedule_tz_origin   TEXT    CHECK (schedule_tz_origin IN ('job', 'host')),
+    every_ms             INTEGER CHECK (every_ms IS NULL OR every_ms > 0),
+    anchor_ms            INTEGER,
+    at_ms                INTEGER,
+    stagger_ms           INTEGER,
+    session_target       TEXT    NOT NULL,
+    payload_kind         TEXT    NOT NULL CHECK (payload_kind IN ('shell', 'agent_turn', 'system_event')),
+    payload_message      TEXT    NOT NULL,
+    payload_model        TEXT,
+    -- JSON array of tool names; NULL means no restriction, an empty array means none allowed.
+    payload_tools_allow_json TEXT,
+    uses_memory          INTEGER NOT NULL DEFAULT 1 CHECK (uses_memory IN (0, 1)),
+    shell_output_format  TEXT    NOT NULL DEFAULT 'wrapped' CHECK (shell_output_format IN ('wrapped', 'raw')),
+    delivery_mode        TEXT    NOT NULL DEFAULT 'none',
+    delivery_channel     TEXT,
+    delivery_to          TEXT,
+    delivery_thread_id   TEXT,
+    delivery_best_effort INTEGER NOT NULL DEFAULT 1 CHECK (delivery_best_effort IN (0, 1)),
+    next_run_at_ms       INTEGER,
+    last_run_at_ms       INTEGER,
+    last_run_status      TEXT,
+    last_output          TEXT,
+    -- The definition as it came in, for replay and debugging; the typed columns win.
+    job_json             TEXT    NOT NULL,
+    created_at_ms        INTEGER NOT NULL,
+    updated_at_ms        INTEGER NOT NULL,
+    PRIMARY KEY (store_key, job_id),
+    CHECK (enabled = 0 OR agent_id IS NOT NULL),
+    CHECK (schedule_kind <> 'cron' OR schedule_expr IS NOT NULL),
+    CHECK (schedule_kind <> 'every' OR every_ms IS NOT NULL),
+    CHECK (schedule_kind <> 'at' OR at_ms IS NOT NULL)
+) STRICT;
+
+-- Serves: what is due.
+CREATE INDEX cron_jobs_due ON cron_jobs (next_run_at_ms, job_id)
+    WHERE enabled = 1 AND next_run_at_ms IS NOT NULL;
+-- Serves: jobs of one agent.
+CREATE INDEX cron_jobs_by_agent ON cron_jobs (agent_id, job_id);
