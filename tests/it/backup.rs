@@ -1,0 +1,8 @@
+//! Backup, verification and restore, through the library, on real roots.
+
+mod create;
+mod damage;
+mod home;
+mod hostile;
+mod kill;
+mod restore;
