@@ -1,11 +1,15 @@
 //! One root to one archive.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use walkdir::WalkDir;
 
 use super::BackupError;
 use super::capture::{self, OwnTier};
 use super::manifest::{FORMAT_VERSION, LeftOut, Manifest, Member, MemberKind, hex};
+use super::names;
 use super::pack::pack;
 use super::staging::Staging;
 use super::verify;
@@ -245,7 +249,9 @@ async fn gather(
             members.push(member);
         }
     }
-    for extra in &job.extra {
+    // Sorted: a database comes before its logs, which then are in its copy.
+    for extra in extra_files(root, &job.extra)? {
+        let extra = &extra;
         add_extra(staging, root, extra, members, found).await?;
     }
     found.left_out.retain(|left| {
@@ -256,6 +262,26 @@ async fn gather(
     Ok(())
 }
 
+/// The files among `extra`, and those in its folders; links are not followed.
+fn extra_files(root: &Path, extra: &[PathBuf]) -> Result<BTreeSet<PathBuf>, BackupError> {
+    let mut files = BTreeSet::new();
+    for path in extra {
+        let from = root.join(path);
+        if !std::fs::symlink_metadata(&from).is_ok_and(|meta| meta.is_dir()) {
+            files.insert(path.clone());
+            continue;
+        }
+        for entry in WalkDir::new(&from).min_depth(1).follow_links(false) {
+            let entry = entry.map_err(|error| FsError::at("read", &from)(error.into()))?;
+            let below = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            if entry.file_type().is_file() {
+                files.insert(below.to_owned());
+            }
+        }
+    }
+    Ok(files)
+}
+
 /// Takes a file along that nobody writes: a database as a copy, or byte for byte with its logs if it cannot be read.
 async fn add_extra(
     staging: &Staging,
@@ -264,10 +290,7 @@ async fn add_extra(
     members: &mut Vec<Member>,
     found: &mut Found,
 ) -> Result<(), BackupError> {
-    let Some(path) = extra
-        .to_str()
-        .filter(|path| super::names::fault(path).is_none())
-    else {
+    let Some(path) = extra.to_str().filter(|path| names::fault(path).is_none()) else {
         let path = extra.to_string_lossy();
         found
             .warnings
@@ -275,11 +298,21 @@ async fn add_extra(
         return Ok(());
     };
     let has = |members: &[Member], path: &str| members.iter().any(|it| it.archive_path == path);
-    if has(members, path) {
+    let is_log = names::database_of_sidecar(path).is_some_and(|database| {
+        let database = members.iter().find(|it| it.archive_path == database);
+        database.is_some_and(|it| it.kind == MemberKind::Database)
+    });
+    if is_log || has(members, path) {
         return Ok(());
     }
     let from = root.join(extra);
     let meta = std::fs::symlink_metadata(&from).map_err(FsError::at("look at", &from))?;
+    if !meta.is_file() {
+        found
+            .warnings
+            .push(format!("{path} is left out: it is no regular file"));
+        return Ok(());
+    }
     let mode = std::os::unix::fs::MetadataExt::mode(&meta) & 0o777;
     let is_database = walk::has_magic(&from).map_err(FsError::at("read", &from))?;
     if is_database {

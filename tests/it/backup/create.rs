@@ -62,6 +62,14 @@ async fn a_manifest_names_nothing_of_its_machine() {
     );
 }
 
+/// One more row for an agent's database, with which no index must agree.
+fn conversation(peer: &str) -> String {
+    format!(
+        "INSERT INTO conversations (conversation_id, channel, account_id, kind, peer_id, created_at_ms, updated_at_ms)
+         VALUES ('{peer}', 'c', 'a', 'direct', '{peer}', 1, 1)"
+    )
+}
+
 #[tokio::test]
 async fn c45_a_row_that_is_only_in_the_log_travels_and_a_later_one_does_not() {
     let home = Home::with_two_agents().await;
@@ -76,9 +84,7 @@ async fn c45_a_row_that_is_only_in_the_log_travels_and_a_later_one_does_not() {
     )
     .await;
     let mut agent = sqlite::open(&home.agent("atlas"), Journal::Wal).await;
-    let lease =
-        "INSERT INTO state_leases (scope, lease_key, owner, created_at_ms, updated_at_ms) VALUES";
-    sqlite::run(&mut agent, &format!("{lease} ('s', 'witness', 'o', 1, 1)")).await;
+    sqlite::run(&mut agent, &conversation("witness")).await;
     assert!(
         fs::metadata(sqlite::sidecar(&home.global(), "-wal"))
             .unwrap()
@@ -103,9 +109,9 @@ async fn c45_a_row_that_is_only_in_the_log_travels_and_a_later_one_does_not() {
     let global = &dumps(&home.path("two"))["state/state.sqlite"];
     assert!(global.contains("\"witness\"") && global.contains("\"before\""));
     assert!(!global.contains("\"later\""));
-    let leases = "SELECT count(*) FROM state_leases WHERE lease_key = 'witness'";
+    let witnesses = "SELECT count(*) FROM conversations WHERE peer_id = 'witness'";
     let restored = home.path("two/agents/atlas/agent/agent.sqlite");
-    assert_eq!(sqlite::number(&restored, leases), 1);
+    assert_eq!(sqlite::number(&restored, witnesses), 1);
     held.close().await.unwrap();
     agent.close().await.unwrap();
 }
@@ -170,14 +176,12 @@ async fn c57_a_writer_goes_on_and_the_archive_is_one_instant() {
             while !done.load(Ordering::SeqCst) {
                 number += 1;
                 let begun = Instant::now();
-                for db in [&mut one, &mut two] {
-                    let row = format!(
-                        "PRAGMA busy_timeout = 5000;
-                         INSERT INTO state_leases (scope, lease_key, owner, created_at_ms, updated_at_ms)
-                         VALUES ('c57', 'k{number}', 'o', 1, 1)"
-                    );
-                    sqlite::run(db, &row).await;
-                }
+                let lease = format!(
+                    "INSERT INTO state_leases (scope, lease_key, owner, created_at_ms, updated_at_ms)
+                     VALUES ('c57', 'k{number}', 'o', 1, 1)"
+                );
+                sqlite::run(&mut one, &lease).await;
+                sqlite::run(&mut two, &conversation(&format!("peer {number}"))).await;
                 slowest = slowest.max(begun.elapsed());
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
@@ -190,11 +194,14 @@ async fn c57_a_writer_goes_on_and_the_archive_is_one_instant() {
     let mut counts = Vec::new();
     for _ in 0..5 {
         let report = home.create(CreateOptions::default()).await.unwrap();
-        let rows = |part: &str| {
+        let rows = |part: &str, table: &str| {
             let member = report.members.iter().find(|it| it.path.contains(part));
-            member.unwrap().rows.as_ref().unwrap()["state_leases"]
+            member.unwrap().rows.as_ref().unwrap()[table]
         };
-        counts.push((rows("state.sqlite"), rows("atlas")));
+        counts.push((
+            rows("state.sqlite", "state_leases"),
+            rows("atlas", "conversations"),
+        ));
     }
 
     done.store(true, Ordering::SeqCst);
