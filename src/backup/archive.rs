@@ -296,6 +296,9 @@ impl Stream {
                 Ok(0) => return Ok(()),
                 Ok(read) if block[..read].iter().all(|byte| *byte == 0) => {}
                 Ok(_) => return Err("data follows the end of the archive".to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(cut(error));
+                }
                 Err(error) => {
                     return Err(format!(
                         "what follows the end of the archive is no part of it: {error}"

@@ -318,6 +318,10 @@ pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreRep
         report.plan = backup::plan_restore(&job, &verified.manifest).await?;
         return Ok(report);
     }
+    if !job.layout.restore_journal().exists() {
+        // What would be refused is refused before the lock makes its folder and file.
+        backup::plan_restore(&job, &verified.manifest).await?;
+    }
     let _lock = take(&job.layout, clock.now_ms()).await?;
     backup::recover(&job.layout, &clock).await?;
     report.plan = backup::plan_restore(&job, &verified.manifest).await?;
