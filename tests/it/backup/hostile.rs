@@ -41,6 +41,8 @@ fn joined(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
     entries.iter().flat_map(|it| it.1.clone()).collect()
 }
 
+type Edit = fn(&mut serde_json::Value);
+
 const END: [u8; 1024] = [0; 1024];
 
 #[tokio::test]
@@ -116,7 +118,7 @@ async fn what_follows_the_end_is_refused() {
 
     pack_raw(&bad, &[&good[..], &END].concat());
     let mut file = fs::OpenOptions::new().append(true).open(&bad).unwrap();
-    file.write_all(b"and more").unwrap();
+    file.write_all(b"and more than a header").unwrap();
     assert!(damage_of(&bad).await.1.contains("follows the end"));
 }
 
@@ -192,7 +194,7 @@ async fn c60_a_newer_format_and_a_newer_schema_are_told_from_damage() {
     let home = Home::with_two_agents().await;
     let members = unpack(&home.archive().await);
     let bad = home.path("newer.tar.gz");
-    let edits: [(&str, fn(&mut serde_json::Value)); 2] = [
+    let edits: [(&str, Edit); 2] = [
         ("manifest.json", |manifest| {
             manifest["format_version"] = 2.into()
         }),
