@@ -166,6 +166,23 @@ impl Importer {
         .await
     }
 
+    /// Writes how a run ended and takes back who held the root, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn finish_run(&self, run: &MigrationRun, owner: &str) -> Result<(), ServiceError> {
+        let (run, owner) = (run.clone(), owner.to_owned());
+        self.write_global(move |tx| {
+            Box::pin(async move {
+                migration::update_run(tx, &run).await?;
+                lease::release(tx, OWNER_SCOPE, "root", &owner).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
     /// Records an archive made for the import, once.
     ///
     /// # Errors
