@@ -10,4 +10,5 @@
 
 mod fixtures;
 mod guard;
+mod schema;
 mod support;
