@@ -69,7 +69,7 @@ impl SnapshotSource {
                 _look: None,
             });
         }
-        let look = look::choose(path, true)?;
+        let look = look::choose(path)?;
         let options = match &look {
             Look::Immutable => read_options(path).immutable(true),
             Look::Shared => read_options(path),

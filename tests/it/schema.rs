@@ -10,6 +10,8 @@ use crate::support::sqlite::{block_on, run};
 use structure::{Structure, differences, structure};
 
 mod frozen;
+mod race;
+mod refused;
 mod structure;
 mod text;
 mod upgrade;
