@@ -17,10 +17,9 @@ pub const FULL_TEXT_INDEXES: [&str; 2] = ["transcript_events_fts", "memories_fts
 ///
 /// [`DbError`] when the check itself cannot run; damage it finds is an outcome.
 pub async fn check_connection(conn: &mut SqliteConnection) -> Result<CheckOutcome, DbError> {
-    let lines: Vec<String> =
-        sqlx::query_scalar("SELECT integrity_check FROM pragma_integrity_check(20)")
-            .fetch_all(conn)
-            .await?;
+    let lines: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(20)")
+        .fetch_all(conn)
+        .await?;
     if lines.len() == 1 && lines[0] == "ok" {
         return Ok(CheckOutcome::Ok);
     }
@@ -33,12 +32,12 @@ pub async fn check_connection(conn: &mut SqliteConnection) -> Result<CheckOutcom
 ///
 /// [`DbError`] when the check itself cannot run.
 pub async fn check_relations(conn: &mut SqliteConnection) -> Result<CheckOutcome, DbError> {
-    let rows =
-        sqlx::query("SELECT \"table\", rowid, parent FROM pragma_foreign_key_check LIMIT 20")
-            .fetch_all(conn)
-            .await?;
+    let rows = sqlx::query("PRAGMA foreign_key_check")
+        .fetch_all(conn)
+        .await?;
     let lines: Vec<String> = rows
         .iter()
+        .take(MAX_LINES)
         .map(|row| {
             let (table, rowid, parent): (String, Option<i64>, String) =
                 (row.get(0), row.get(1), row.get(2));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fs::FsError;
+use crate::model::ErrorKind;
 
 /// What kind of failure it is; decides the exit code and the advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,17 @@ pub enum DbErrorKind {
     Stopped,
     /// Anything else.
     Other,
+}
+
+impl From<DbErrorKind> for ErrorKind {
+    fn from(kind: DbErrorKind) -> Self {
+        match kind {
+            DbErrorKind::Busy => Self::Busy,
+            DbErrorKind::Full | DbErrorKind::ReadOnly => Self::NoSpace,
+            DbErrorKind::Corrupt => Self::Damaged,
+            _ => Self::Internal,
+        }
+    }
 }
 
 /// A failed statement.
@@ -210,6 +222,21 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// What kind of failure it is to a person.
+    #[must_use]
+    pub fn failure(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Exists { .. } => ErrorKind::Refused,
+            Self::TooNew { .. } => ErrorKind::NewerSchema,
+            Self::WrongFile { .. } | Self::MissingTable { .. } => ErrorKind::Damaged,
+            Self::Locked { .. } => ErrorKind::Busy,
+            Self::Db(error) => error.kind().into(),
+            Self::Fs(error) => error.kind().into(),
+            _ => ErrorKind::Internal,
+        }
+    }
+
     /// What the operator can do about it, if anything.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {

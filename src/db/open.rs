@@ -311,8 +311,9 @@ impl ConnectHere for SqliteConnectOptions {
 }
 
 /// What a file says of itself.
-struct Identity {
-    version: i64,
+pub(super) struct Identity {
+    /// Its schema version; 0 for a file without a schema.
+    pub(super) version: i64,
 }
 
 /// Reads what a file says of itself without leaving a trace, also beside a writer.
@@ -389,7 +390,8 @@ async fn inspect_as(path: &Path, tier: &Tier, look: &Look) -> Result<Identity, O
     identity
 }
 
-async fn identify(
+/// Reads what a file says of itself, and refuses it where that is not `tier` or newer than known.
+pub(super) async fn identify(
     conn: &mut SqliteConnection,
     path: &Path,
     tier: &Tier,

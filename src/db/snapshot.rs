@@ -13,8 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::error::{DbError, OpenError};
 use super::look::{self, Look};
-use super::migrate::{application_id, known_version};
-use super::open::{Durability, read_options, write_options};
+use super::open::{Durability, identify, read_options, write_options};
 use super::tx::begin_immediate;
 use crate::fs;
 use crate::model::Tier;
@@ -55,7 +54,8 @@ impl SnapshotSource {
         }
         if can_write {
             // A writing connection, so that the last to leave folds the log back in.
-            let options = write_options(path, Durability::Full);
+            // Without statistics at the end: they would be a write under nobody's lock.
+            let options = write_options(path, Durability::Full).optimize_on_close(false, None);
             let reader = SqliteConnection::connect_with(&options)
                 .await
                 .map_err(named)?;
@@ -69,20 +69,40 @@ impl SnapshotSource {
                 _look: None,
             });
         }
-        let look = look::choose(path)?;
-        let options = match &look {
-            Look::Immutable => read_options(path).immutable(true),
-            Look::Shared => read_options(path),
-            Look::Copy(_, copy) => read_options(copy),
-        };
-        // `VACUUM INTO` counts as a write to `query_only`.
-        let options = options.pragma("query_only", "OFF");
-        let reader = SqliteConnection::connect_with(&options)
-            .await
-            .map_err(named)?;
+        Self::look(path, look::choose(path)?).await
+    }
+
+    /// Opens a database of unknown origin for capture: nothing of it is changed, not even its journal
+    /// mode, and its writers are not held.
+    ///
+    /// Never a file that this process has open through SQLite.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] when it cannot be read.
+    pub async fn open_foreign(path: &Path) -> Result<Self, OpenError> {
+        Self::look(path, look::choose_foreign(path)?).await
+    }
+
+    /// The same through a private copy of the file, its log and its journal, for a file nobody writes.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] when it cannot be copied or read.
+    pub async fn open_copied(path: &Path) -> Result<Self, OpenError> {
+        Self::look(path, look::copy(path)?).await
+    }
+
+    async fn look(path: &Path, mut look: Look) -> Result<Self, OpenError> {
+        let mut reader = connect(path, &look).await;
+        if reader.is_err() && matches!(look, Look::Shared) {
+            // A log's index that cannot be shared, or a journal that only a writer can roll back.
+            look = look::copy(path)?;
+            reader = connect(path, &look).await;
+        }
         Ok(Self {
             path: path.to_owned(),
-            reader,
+            reader: reader?,
             gate: None,
             _look: Some(look),
         })
@@ -198,40 +218,47 @@ impl SnapshotRun {
     }
 }
 
+/// A connection that reads what `look` chose, and has proved that it can.
+async fn connect(path: &Path, look: &Look) -> Result<SqliteConnection, OpenError> {
+    let options = match look {
+        Look::Immutable => read_options(path).immutable(true),
+        Look::Shared => read_options(path),
+        // Private: a journal in it may be rolled back.
+        Look::Copy(_, copy) => read_options(copy).read_only(false),
+    };
+    // `VACUUM INTO` counts as a write to `query_only`.
+    let options = options.pragma("query_only", "OFF");
+    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+    let mut conn = SqliteConnection::connect_with(&options)
+        .await
+        .map_err(named)?;
+    sqlx::query("SELECT count(*) FROM sqlite_schema")
+        .execute(&mut conn)
+        .await
+        .map_err(named)?;
+    Ok(conn)
+}
+
 /// Opens a captured copy, at rest and private, for checks; `tier` is what it claims to be.
 ///
 /// The connection can write, because FTS5's check is an insert; it changes nothing that is kept.
 ///
 /// # Errors
 ///
-/// [`OpenError`] when the copy is no database of `tier`, or newer than this release.
+/// [`OpenError`] when the copy is no database of `tier` and its owner, lacks a table, or is newer
+/// than this release.
 pub async fn open_snapshot(path: &Path, tier: &Tier) -> Result<SqliteConnection, OpenError> {
-    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
     let options = read_options(path)
         .read_only(false)
         .pragma("query_only", "OFF");
     let mut conn = SqliteConnection::connect_with(&options)
         .await
-        .map_err(named)?;
-    let (application, version): (i64, i64) = sqlx::query_as(
-        "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version)",
-    )
-    .fetch_one(&mut conn)
-    .await
-    .map_err(named)?;
-    if application != application_id(tier) {
+        .map_err(|error| OpenError::Db(DbError::from(error).at(path)))?;
+    if identify(&mut conn, path, tier).await?.version == 0 {
         return Err(OpenError::WrongFile {
             path: path.to_owned(),
             expected: tier.to_string(),
-            found: format!("its application id is {application:#010x}"),
-        });
-    }
-    if version > known_version(tier) {
-        return Err(OpenError::TooNew {
-            path: path.to_owned(),
-            found: version,
-            known: known_version(tier),
-            writer: None,
+            found: "it is empty".to_owned(),
         });
     }
     Ok(conn)

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::model::ErrorKind;
+
 /// Why a file operation failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}", path.display())]
@@ -62,6 +64,17 @@ impl FsErrorKind {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace,
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
             _ => Self::Other,
+        }
+    }
+}
+
+impl From<FsErrorKind> for ErrorKind {
+    fn from(kind: FsErrorKind) -> Self {
+        match kind {
+            FsErrorKind::NoSpace | FsErrorKind::ReadOnly => Self::NoSpace,
+            FsErrorKind::NotFound => Self::NotFound,
+            FsErrorKind::AlreadyExists | FsErrorKind::Permission => Self::Refused,
+            FsErrorKind::Other => Self::Internal,
         }
     }
 }

@@ -10,6 +10,13 @@ use std::path::{Path, PathBuf};
 const CONFIG_FILE: &str = "config.toml";
 const ROOT_FOLDER: &str = ".zeroclaw";
 
+/// How the names of restores' staging folders begin.
+pub const RESTORE_PREFIX: &str = ".restore-";
+/// How the names of archives begin.
+pub const ARCHIVE_PREFIX: &str = "zeroclaw-backup-";
+/// How the names of archives end.
+pub const ARCHIVE_SUFFIX: &str = ".tar.gz";
+
 /// Every path of one root. Computes only; touches no disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -69,6 +76,25 @@ impl Layout {
     #[must_use]
     pub fn restore_journal(&self) -> PathBuf {
         self.state_dir().join("restore.journal")
+    }
+
+    /// Folder in which a restore gathers the new files, on the filesystem of the state.
+    #[must_use]
+    pub fn restore_staging_dir(&self, id: &str) -> PathBuf {
+        self.state_dir()
+            .join(format!("{RESTORE_PREFIX}{}", one_name(id)))
+    }
+
+    /// Folder of the files that all restores set aside.
+    #[must_use]
+    pub fn restored_dir(&self) -> PathBuf {
+        self.state_dir().join("restored")
+    }
+
+    /// Folder of the files that one restore set aside, each under its old path.
+    #[must_use]
+    pub fn restored_run_dir(&self, id: &str) -> PathBuf {
+        self.restored_dir().join(one_name(id))
     }
 
     /// Folder of the sources retired by all import runs.

@@ -5,12 +5,14 @@
 
 pub mod atomic;
 mod error;
+mod fault;
 pub mod layout;
 pub mod lock;
 pub mod process;
 pub mod space;
 
 pub use error::{FsError, FsErrorKind};
+pub use fault::fault;
 pub use layout::{Layout, RootError, resolve_root, sidecars};
 pub use lock::{FileLock, Holder, HolderKind, LockError, LockText, RootLock, SharedLock};
 pub use space::FilesystemKind;

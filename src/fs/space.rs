@@ -107,6 +107,12 @@ pub fn is_read_only(path: &Path) -> Result<bool, FsError> {
     Ok(statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
+/// Tells whether this process may write what is at `path`; `false` where nothing is.
+#[must_use]
+pub fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 /// Tells the kind of filesystem at `path`, or where `path` would be made.
 ///
 /// Known from Linux's mount table. On systems without one everything counts as local.

@@ -1,8 +1,407 @@
-//! Backups as use cases: they record each run and ask `backup` to do the work.
+//! Backups as use cases: they record each run and ask [`crate::backup`] to do the work.
+//!
+//! Making and verifying an archive need no lock: SQLite's own locks give a consistent copy beside whoever writes.
+//! Only a restore takes the root for itself.
 
+mod record;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use self::record::Recorder;
 use super::{Service, ServiceError};
-use crate::model::{BackupRun, PageLimit};
-use crate::store::global::backup;
+use crate::backup::{self, BackupDone, BackupError, BackupJob, Manifest, RestoreJob};
+use crate::clock::Clock;
+use crate::fs::{Holder, HolderKind, Layout, LockError, RootLock, SharedLock};
+use crate::model::{AgentId, BackupKind, BackupRun, PageLimit};
+use crate::store::global::backup as runs;
+
+pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role};
+
+/// How long a restore waits for commands that only look; a daemon is refused after it.
+const RESTORE_WAIT: Duration = Duration::from_secs(2);
+
+/// How an archive is to be made.
+#[derive(Clone, Debug)]
+pub struct CreateOptions {
+    /// File or existing folder for the archive; `None` for the folder `backups` of the root.
+    pub output: Option<PathBuf>,
+    /// Keys too. Credential rows will follow this once the schema has them.
+    pub with_secrets: bool,
+    /// The agents' own files too.
+    pub include_workspace: bool,
+    /// Read the archive back before it gets its name.
+    pub verify: bool,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+impl Default for CreateOptions {
+    fn default() -> Self {
+        Self {
+            output: None,
+            with_secrets: true,
+            include_workspace: false,
+            verify: true,
+            dry_run: false,
+        }
+    }
+}
+
+/// An archive that was made, or would be.
+#[derive(Clone, Debug, Serialize)]
+pub struct CreateReport {
+    /// The archive.
+    pub archive: PathBuf,
+    /// Its size; 0 for a dry run.
+    pub bytes: u64,
+    /// Identity of the backup.
+    pub id: String,
+    /// What is in it. A dry run has sizes, but no digests or rows.
+    pub members: Vec<MemberReport>,
+    /// What lies in the root and is not in it.
+    pub left_out: Vec<LeftOut>,
+    /// Whether secrets are inside.
+    pub has_secrets: bool,
+    /// Whether it was read back and proved.
+    pub verified: bool,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+}
+
+/// One file of an archive.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemberReport {
+    /// What it is.
+    pub kind: MemberKind,
+    /// Whose database it is; only for databases.
+    pub role: Option<Role>,
+    /// The agent, for an agent's database.
+    pub agent_id: Option<AgentId>,
+    /// Path in the archive and in the root.
+    pub path: String,
+    /// Size.
+    pub bytes: u64,
+    /// SHA-256, lower-case hex; empty in a dry run.
+    pub sha256: String,
+    /// Rows of each table; only for databases.
+    pub rows: Option<BTreeMap<String, i64>>,
+    /// `ok`, or what SQLite found wrong; only for databases.
+    pub integrity: Option<String>,
+}
+
+/// A proved archive.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerifyReport {
+    /// The archive.
+    pub archive: PathBuf,
+    /// Identity of the backup.
+    pub id: String,
+    /// When it was made, Unix milliseconds.
+    pub created_at_ms: i64,
+    /// What is in it.
+    pub members: Vec<MemberReport>,
+    /// What a person should know; nothing of it makes the archive bad.
+    pub findings: Vec<String>,
+    /// Always true: an archive that is not good is an error.
+    pub ok: bool,
+}
+
+/// What is to be restored, and where.
+#[derive(Clone, Debug)]
+pub struct RestoreOptions {
+    /// The archive.
+    pub archive: PathBuf,
+    /// The root to write; it need not exist.
+    pub target: PathBuf,
+    /// One agent alone; `None` for everything.
+    pub agent: Option<AgentId>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Consent to write.
+    pub yes: bool,
+}
+
+/// A restore that was made, or would be.
+#[derive(Clone, Debug, Serialize)]
+pub struct RestoreReport {
+    /// The archive.
+    pub archive: PathBuf,
+    /// The root.
+    pub target: PathBuf,
+    /// What happens to each file.
+    pub plan: Vec<PlanStep>,
+    /// Whether it was done.
+    pub written: bool,
+    /// Where the old files are, if there were any.
+    pub previous: Option<PathBuf>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Makes an archive of the root at `root`, beside whoever writes it, and records the run there.
+///
+/// # Errors
+///
+/// [`ServiceError`] when there is no root, a database of it is newer or damaged, or the archive cannot be written.
+/// Failing to record is a warning.
+pub async fn create(
+    root: &Path,
+    clock: Clock,
+    options: CreateOptions,
+) -> Result<CreateReport, ServiceError> {
+    // A look proves that there is a root, and finishes a restore that was cut off.
+    Service::look(root, clock.clone()).await?.close().await;
+    let layout = Layout::new(root.to_owned());
+    let recorder = Recorder::for_root(&layout, &clock);
+    make(&layout, &clock, options, Vec::new(), recorder).await
+}
+
+/// Makes an archive of a root that `service` holds, with more of its files.
+///
+/// * `extra`: paths relative to the root, of files that nobody writes now and that this process has not open. A
+///   SQLite file among them goes along as a compact copy, or byte for byte with its logs if it cannot be read.
+/// * `recorded`: whether the run is recorded in the control plane.
+///
+/// # Errors
+///
+/// As [`create`].
+pub async fn create_with(
+    service: &Service,
+    options: CreateOptions,
+    extra: Vec<PathBuf>,
+    recorded: bool,
+) -> Result<CreateReport, ServiceError> {
+    let recorder = match recorded {
+        true => Recorder::for_service(service),
+        false => Recorder::silent(),
+    };
+    make(service.layout(), service.clock(), options, extra, recorder).await
+}
+
+async fn make(
+    layout: &Layout,
+    clock: &Clock,
+    options: CreateOptions,
+    extra: Vec<PathBuf>,
+    mut recorder: Recorder<'_>,
+) -> Result<CreateReport, ServiceError> {
+    let started = Instant::now();
+    let job = BackupJob {
+        layout: layout.clone(),
+        id: new_id(),
+        now_ms: clock.now_ms(),
+        output: options.output,
+        with_secrets: options.with_secrets,
+        include_workspace: options.include_workspace,
+        verify: options.verify,
+        extra,
+    };
+    if options.dry_run {
+        let done = backup::plan(&job).await?;
+        return Ok(create_report(done, started, true));
+    }
+    let mut run = record::run(&job.id, BackupKind::Create, job.now_ms);
+    recorder.begin(&run).await;
+    let result = backup::create(&job).await;
+    run.finished_at_ms = Some(clock.now_ms());
+    match &result {
+        Ok(done) => record::completed(&mut run, &done.archive, done.bytes, &done.manifest),
+        Err(error) => record::failed(&mut run, error),
+    }
+    recorder.finish(&run).await;
+    let mut report = create_report(result?, started, false);
+    report.warnings.extend(recorder.into_warnings());
+    Ok(report)
+}
+
+/// Proves an archive, and records the run in `root` if that is a root which can be written.
+///
+/// * `deep`: restore it into a scratch folder too, and compare.
+///
+/// # Errors
+///
+/// [`BackupError::Damaged`] names what is wrong with the archive, [`BackupError::Newer`] what this release is too
+/// old for.
+pub async fn verify(
+    archive: &Path,
+    clock: Clock,
+    root: Option<&Path>,
+    deep: bool,
+) -> Result<VerifyReport, ServiceError> {
+    let archive = absolute(archive)?;
+    let mut run = record::run(&new_id(), BackupKind::Verify, clock.now_ms());
+    let result = prove(&archive, &clock, deep).await;
+    run.finished_at_ms = Some(clock.now_ms());
+    run.archive_path = archive.to_string_lossy().into_owned();
+    match &result {
+        Ok(verified) => {
+            record::completed(&mut run, &archive, verified.bytes, &verified.manifest);
+        }
+        Err(error) => record::failed(&mut run, error),
+    }
+    let layout = root.map(|root| Layout::new(root.to_owned()));
+    let mut findings = Vec::new();
+    if let Some(layout) = layout.filter(|layout| layout.global_db().exists()) {
+        let mut recorder = Recorder::for_root(&layout, &clock);
+        recorder.begin(&run).await;
+        findings = recorder.into_warnings();
+    }
+    let verified = result?;
+    findings.splice(0..0, verified.findings);
+    Ok(VerifyReport {
+        archive,
+        id: verified.manifest.id.clone(),
+        created_at_ms: verified.manifest.created_at_ms,
+        members: member_reports(verified.manifest),
+        findings,
+        ok: true,
+    })
+}
+
+async fn prove(archive: &Path, clock: &Clock, deep: bool) -> Result<backup::Verified, BackupError> {
+    let verified = backup::verify(archive).await?;
+    if deep {
+        backup::rehearse(archive, &verified, clock).await?;
+    }
+    Ok(verified)
+}
+
+/// Restores an archive, or one agent of it, after proving it.
+///
+/// The old files are set aside inside the target and named in the report. Leases are cleared: they name processes of
+/// another machine or time. A kill at any moment leaves all old or all new, once the next command has run.
+///
+/// # Errors
+///
+/// [`ServiceError`]: the archive is damaged or newer, consent is missing, somebody holds the target.
+pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreReport, ServiceError> {
+    let archive = absolute(&options.archive)?;
+    let target = absolute(&options.target)?;
+    if !archive.exists() {
+        return Err(BackupError::NoArchive { path: archive }.into());
+    }
+    if !options.yes && !options.dry_run {
+        return Err(BackupError::NeedsYes {
+            archive,
+            target,
+            agent: options.agent,
+        }
+        .into());
+    }
+    let verified = backup::verify(&archive).await?;
+    let job = RestoreJob {
+        id: new_id(),
+        now_ms: clock.now_ms(),
+        archive: archive.clone(),
+        layout: Layout::new(target.clone()),
+        agent: options.agent,
+    };
+    let mut report = RestoreReport {
+        archive,
+        target,
+        plan: Vec::new(),
+        written: false,
+        previous: None,
+        notes: notes(&verified.manifest),
+    };
+    report.notes.extend(verified.findings.iter().cloned());
+    if options.dry_run {
+        refuse_held(&job.layout)?;
+        report.plan = backup::plan_restore(&job, &verified.manifest).await?;
+        return Ok(report);
+    }
+    let _lock = take(&job.layout, clock.now_ms()).await?;
+    backup::recover(&job.layout, &clock).await?;
+    report.plan = backup::plan_restore(&job, &verified.manifest).await?;
+    report.previous = backup::restore(&job, &verified, &report.plan).await?;
+    report.written = true;
+    Ok(report)
+}
+
+/// Takes the target for the restore, off the runtime's threads: waiting blocks.
+async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> {
+    let layout = layout.clone();
+    let holder = Holder {
+        kind: HolderKind::Restore,
+        since_ms,
+    };
+    let taken =
+        tokio::task::spawn_blocking(move || RootLock::exclusive(&layout, holder, RESTORE_WAIT));
+    Ok(taken.await.map_err(|_| BackupError::Stopped)??)
+}
+
+/// What the lock would say, without taking it.
+fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
+    match RootLock::shared_if_present(layout)? {
+        SharedLock::WriterAlive(holder) => Err(LockError::Held {
+            path: layout.daemon_lock(),
+            holder: holder.map(Box::new),
+            waited: Duration::ZERO,
+        }
+        .into()),
+        SharedLock::NoFile | SharedLock::Held(_) => Ok(()),
+    }
+}
+
+fn notes(manifest: &Manifest) -> Vec<String> {
+    let mut notes = vec![format!(
+        "the state is that of {}; what happened since is not in it",
+        manifest.created_at
+    )];
+    if !manifest.has_secrets {
+        notes.push(
+            "the archive was made without secrets: put .secret_key back, or enter credentials again".to_owned(),
+        );
+    }
+    notes
+}
+
+fn create_report(done: BackupDone, started: Instant, dry_run: bool) -> CreateReport {
+    CreateReport {
+        archive: done.archive,
+        bytes: done.bytes,
+        id: done.manifest.id.clone(),
+        left_out: done.manifest.left_out.clone(),
+        has_secrets: done.manifest.has_secrets,
+        members: member_reports(done.manifest),
+        verified: done.verified,
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        warnings: done.warnings,
+        dry_run,
+    }
+}
+
+fn member_reports(manifest: Manifest) -> Vec<MemberReport> {
+    let members = manifest.members.into_iter();
+    members
+        .map(|member| MemberReport {
+            kind: member.kind,
+            role: member.role,
+            agent_id: member.agent_id,
+            path: member.archive_path,
+            bytes: member.bytes,
+            sha256: member.sha256,
+            rows: member.rows,
+            integrity: member.integrity,
+        })
+        .collect()
+}
+
+fn new_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ServiceError> {
+    Ok(std::path::absolute(path).map_err(crate::fs::FsError::at("find", path))?)
+}
 
 impl Service {
     pub(super) async fn list_backups(
@@ -10,6 +409,6 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(backup::list(&mut conn, limit).await?)
+        Ok(runs::list(&mut conn, limit).await?)
     }
 }

@@ -9,10 +9,12 @@ use crate::fs::{FsError, sidecars};
 use crate::model::{AgentId, CheckOutcome, Tier, TierCheck};
 
 impl Service {
-    pub(super) async fn check(
-        &self,
-        agent: Option<&AgentId>,
-    ) -> Result<Vec<TierCheck>, ServiceError> {
+    /// Checks every tier, or one agent's.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when a check itself cannot run; what a check finds is an outcome.
+    pub async fn check(&self, agent: Option<&AgentId>) -> Result<Vec<TierCheck>, ServiceError> {
         let mut checks = Vec::new();
         if agent.is_none() {
             checks.push(self.check_tier(&Tier::Global).await?);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::db::{DbError, DbErrorKind, OpenError};
-use crate::fs::{FsError, FsErrorKind, LockError};
+use crate::db::{DbError, OpenError};
+use crate::fs::{FsError, LockError};
 use crate::model::{ErrorKind, IdError};
 use crate::store::StoreError;
 
@@ -65,38 +65,6 @@ impl From<DbError> for ServiceError {
     }
 }
 
-fn db_kind(kind: DbErrorKind) -> ErrorKind {
-    match kind {
-        DbErrorKind::Busy => ErrorKind::Busy,
-        DbErrorKind::Full | DbErrorKind::ReadOnly => ErrorKind::NoSpace,
-        DbErrorKind::Corrupt => ErrorKind::Damaged,
-        _ => ErrorKind::Internal,
-    }
-}
-
-fn fs_kind(kind: FsErrorKind) -> ErrorKind {
-    match kind {
-        FsErrorKind::NoSpace | FsErrorKind::ReadOnly => ErrorKind::NoSpace,
-        FsErrorKind::NotFound => ErrorKind::NotFound,
-        FsErrorKind::AlreadyExists | FsErrorKind::Permission => ErrorKind::Refused,
-        _ => ErrorKind::Internal,
-    }
-}
-
-/// The kind of a failure to open, for callers that hold one alone.
-pub(crate) fn open_kind(error: &OpenError) -> ErrorKind {
-    match error {
-        OpenError::NotFound { .. } => ErrorKind::NotFound,
-        OpenError::Exists { .. } => ErrorKind::Refused,
-        OpenError::TooNew { .. } => ErrorKind::NewerSchema,
-        OpenError::WrongFile { .. } | OpenError::MissingTable { .. } => ErrorKind::Damaged,
-        OpenError::Locked { .. } => ErrorKind::Busy,
-        OpenError::Db(error) => db_kind(error.kind()),
-        OpenError::Fs(error) => fs_kind(error.kind()),
-        _ => ErrorKind::Internal,
-    }
-}
-
 impl ServiceError {
     /// What kind of failure it is.
     #[must_use]
@@ -107,11 +75,11 @@ impl ServiceError {
             Self::Ambiguous { .. } | Self::Id(_) | Self::Store(StoreError::Cursor { .. }) => {
                 ErrorKind::Usage
             }
-            Self::Open(error) => open_kind(error),
-            Self::Store(StoreError::Db(error)) => db_kind(error.kind()),
+            Self::Open(error) => error.failure(),
+            Self::Store(StoreError::Db(error)) => error.kind().into(),
             Self::Store(StoreError::Corrupt { .. }) => ErrorKind::Damaged,
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
-            Self::Lock(LockError::Fs(error)) | Self::Fs(error) => fs_kind(error.kind()),
+            Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
             Self::Config(_) => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
         }

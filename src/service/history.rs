@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Service, ServiceError};
-use crate::model::{MigrationRun, PageLimit, SourceReceipt};
+use std::collections::BTreeMap;
+
+use crate::model::{MigrationRun, PageLimit, SourceReceipt, SourceStatus};
 use crate::store::global::migration;
 
 /// One import run and its receipts.
@@ -33,5 +35,38 @@ impl Service {
         })?;
         let sources = migration::list_sources(&mut conn, id).await?;
         Ok(RunHistory { run, sources })
+    }
+
+    /// Status of every receipt, by source key.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn receipt_states(&self) -> Result<BTreeMap<String, SourceStatus>, ServiceError> {
+        let mut conn = self.global().read().await?;
+        Ok(migration::source_states(&mut conn)
+            .await?
+            .into_iter()
+            .collect())
+    }
+
+    /// The import run that was cut off, if one was.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn unfinished_run(&self) -> Result<Option<MigrationRun>, ServiceError> {
+        let mut conn = self.global().read().await?;
+        Ok(migration::unfinished_run(&mut conn).await?)
+    }
+
+    /// Receipts that one run last spoke of, by path.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn receipts_of(&self, run_id: &str) -> Result<Vec<SourceReceipt>, ServiceError> {
+        let mut conn = self.global().read().await?;
+        Ok(migration::list_sources(&mut conn, run_id).await?)
     }
 }

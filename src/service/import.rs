@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 
 use super::{Service, ServiceError};
 use crate::db::{BulkTx, Reader, WriteTx};
-use crate::model::{AgentId, AgentRecord, AgentStatus, MigrationRun, SourceReceipt, Tier};
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
+};
 use crate::store::agent::{memory, search};
-use crate::store::global::{lease, migration};
+use crate::store::global::{backup, lease, migration};
 
 /// Lease scope that shows who owns a root.
 const OWNER_SCOPE: &str = "gateway_locks";
@@ -164,6 +166,38 @@ impl Importer {
         .await
     }
 
+    /// Writes how a run ended and takes back who held the root, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn finish_run(&self, run: &MigrationRun, owner: &str) -> Result<(), ServiceError> {
+        let (run, owner) = (run.clone(), owner.to_owned());
+        self.write_global(move |tx| {
+            Box::pin(async move {
+                migration::update_run(tx, &run).await?;
+                lease::release(tx, OWNER_SCOPE, "root", &owner).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Records an archive made for the import, once.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn record_backup(&self, run: BackupRun) -> Result<(), ServiceError> {
+        self.write_global(move |tx| {
+            Box::pin(async move {
+                backup::forget(tx, &run.id).await?;
+                Ok(backup::insert(tx, &run).await?)
+            })
+        })
+        .await
+    }
+
     /// Writes receipts, all in one transaction.
     ///
     /// # Errors
@@ -226,6 +260,22 @@ impl Importer {
             .await?;
         }
         Ok(())
+    }
+
+    /// Builds one agent's full-text indexes anew from its rows.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails; the old indexes then remain.
+    pub async fn rebuild(&self, id: &AgentId) -> Result<(), ServiceError> {
+        let db = self.service.agent(id).await?;
+        db.write(|tx| {
+            Box::pin(async move {
+                search::rebuild(tx).await?;
+                memory::rebuild(tx).await.map_err(ServiceError::from)
+            })
+        })
+        .await
     }
 
     async fn write_global<F>(&self, work: F) -> Result<(), ServiceError>

@@ -66,7 +66,12 @@ pub struct StatusReport {
 }
 
 impl Service {
-    pub(super) async fn status(&self) -> Result<StatusReport, ServiceError> {
+    /// How the root is.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when the control plane cannot be read; an agent that cannot is named in the answer.
+    pub async fn status(&self) -> Result<StatusReport, ServiceError> {
         let mut tiers = vec![self.global_status()];
         for agent in self.agents().await? {
             let mut status = self.agent_status(&agent.agent_id).await;

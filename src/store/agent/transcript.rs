@@ -2,7 +2,6 @@
 
 use sqlx::{Row, SqliteConnection};
 
-use super::session::SessionTail;
 use crate::db::WriteTx;
 use crate::model::{Event, NewEvent, PageLimit};
 use crate::store::StoreError;
@@ -237,42 +236,60 @@ fn unpack_one(packed: &str) -> Option<(Event, &str)> {
     ))
 }
 
-/// Whether the session's messages begin with, continue, or differ from a sequence read elsewhere.
-///
-/// Gives role and text of the session's messages behind `after`, at most `limit`, in order.
-///
-/// # Errors
-///
-/// [`StoreError`] when SQLite fails.
-pub async fn messages(
-    conn: &mut SqliteConnection,
-    session_no: i64,
-    after: i64,
-    limit: PageLimit,
-) -> Result<Vec<(i64, String, String)>, StoreError> {
-    Ok(sqlx::query_as(
-        "SELECT seq, role, text FROM transcript_events
-         WHERE session_no = ?1 AND seq > ?2 AND role IS NOT NULL ORDER BY seq LIMIT ?3",
-    )
-    .bind(session_no)
-    .bind(after)
-    .bind(limit.rows())
-    .fetch_all(conn)
-    .await?)
+/// How messages read elsewhere relate to a session's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// They begin with all that is here, `there` messages, and may go on.
+    Continues {
+        /// Messages that are here.
+        there: usize,
+    },
+    /// They are the beginning of what is here.
+    Contained,
+    /// They say something else.
+    Differs,
 }
 
-/// The tail of a session whose small key is known.
+/// Messages compared at once: each may be large.
+const COMPARED: u32 = 64;
+
+/// Compares a sequence of message digests with a session's messages, in order.
+///
+/// * `digest`: makes the digest of a role and a text.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when SQLite fails.
-pub async fn last_seq(conn: &mut SqliteConnection, tail: SessionTail) -> Result<i64, StoreError> {
-    Ok(sqlx::query_scalar(
-        "SELECT ifnull(max(seq), 0) FROM transcript_events WHERE session_no = ?1",
-    )
-    .bind(tail.session_no)
-    .fetch_one(conn)
-    .await?)
+pub async fn compare<D: PartialEq>(
+    conn: &mut SqliteConnection,
+    session_no: i64,
+    sequence: &[D],
+    digest: impl Fn(&str, &str) -> D,
+) -> Result<Relation, StoreError> {
+    let mut at = 0;
+    let mut after = 0;
+    loop {
+        let page: Vec<(i64, String, String)> = sqlx::query_as(
+            "SELECT seq, role, text FROM transcript_events
+             WHERE session_no = ?1 AND seq > ?2 AND role IS NOT NULL ORDER BY seq LIMIT ?3",
+        )
+        .bind(session_no)
+        .bind(after)
+        .bind(COMPARED)
+        .fetch_all(&mut *conn)
+        .await?;
+        let Some((last, ..)) = page.last() else {
+            return Ok(Relation::Continues { there: at });
+        };
+        after = *last;
+        for (_, role, text) in &page {
+            match sequence.get(at) {
+                None => return Ok(Relation::Contained),
+                Some(expected) if *expected == digest(role, text) => at += 1,
+                Some(_) => return Ok(Relation::Differs),
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -60,6 +60,19 @@ pub async fn insert(tx: &mut WriteTx<'_>, run: &BackupRun) -> Result<(), StoreEr
     Ok(())
 }
 
+/// Takes a run's record back, if there is one.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn forget(tx: &mut WriteTx<'_>, id: &str) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM backup_runs WHERE id = ?1")
+        .bind(id)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
 /// Says how a recorded run ended.
 ///
 /// # Errors

@@ -252,3 +252,29 @@ pub async fn list_sources(
     .await?;
     rows.iter().map(read_source).collect()
 }
+
+/// Status of every receipt, by source key.
+///
+/// # Errors
+///
+/// [`StoreError`] when a row cannot be read.
+pub async fn source_states(
+    conn: &mut SqliteConnection,
+) -> Result<Vec<(String, SourceStatus)>, StoreError> {
+    let rows: Vec<(String, String)> =
+        sqlx::query_as("SELECT source_key, status FROM migration_sources ORDER BY source_key")
+            .fetch_all(conn)
+            .await?;
+    rows.into_iter()
+        .map(|(key, status)| {
+            let status = decoded(
+                SourceStatus::parse,
+                &status,
+                "migration_sources",
+                "status",
+                &key,
+            )?;
+            Ok((key, status))
+        })
+        .collect()
+}

@@ -21,11 +21,24 @@ const TABLE: &[(&str, &[&str])] = &[
         &["model", "clock", "config", "fs", "db", "store", "backup"],
     ),
     ("daemon", &["service", "model", "fs", "clock", "config"]),
-    // The command family of the doctor is the one place that calls it; the doctor reports by the shared output.
-    ("cli", &["service", "daemon", "model", "config", "doctor"]),
+    ("cli", &["service", "daemon", "model", "config"]),
+    // The doctor brings its own command family, so that the shell is whole without it; it shares what every family has.
     (
         "doctor",
-        &["service", "store", "model", "fs", "clock", "cli::output"],
+        &[
+            "service",
+            "store",
+            "model",
+            "fs",
+            "clock",
+            // The configuration of the root it imports says whose the sources are.
+            "config",
+            "cli::CliError",
+            "cli::Context",
+            "cli::Exit",
+            "cli::ask",
+            "cli::output",
+        ],
     ),
     ("main", &["cli", "doctor", "service", "model"]),
     (
@@ -161,6 +174,7 @@ mod tests {
             ("src/cli/session.rs", "fn f() { ::zeroclaw::db::open() }"),
             ("doctor/scan.rs", "use zeroclaw::{fs, db};"),
             ("doctor/scan.rs", "use crate::cli::context;"),
+            ("src/cli/session.rs", "use crate::doctor::plan;"),
             ("doctor/scan.rs", "use super::super::cli::context;"),
             ("src/helpers/x.rs", ""),
         ] {
@@ -211,10 +225,9 @@ mod tests {
                 "src/cli/session.rs",
                 "use zeroclaw::service::Request;\nuse crate::cli::output;\nuse super::output;",
             ),
-            ("src/cli/doctor.rs", "use crate::doctor::plan;"),
             (
                 "doctor/scan.rs",
-                "use zeroclaw::{fs::Layout, store};\nuse crate::cli::output::table;\nuse super::plan;",
+                "use zeroclaw::{fs::Layout, store};\nuse crate::cli::{Context, output::table};\nuse super::plan;",
             ),
             (
                 "doctor/sources/zeroclaw/x.rs",

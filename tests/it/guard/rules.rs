@@ -41,7 +41,7 @@ const LEGACY_PLACES: &[&str] = &["doctor", "tests"];
 const OUTPUT: &[&str] = &["src/cli/output.rs", "src/cli/output"];
 const SQL_ROOMS: &[&str] = &["src/db", "src/store", "doctor/sources"];
 const SQLITE_ROOMS: &[&str] = &["src/db"];
-const BUILT_SQL_ROOMS: &[&str] = &["src/db", "src/store"];
+const BUILT_SQL_ROOMS: &[&str] = &["src/db", "src/store", "doctor/sources"];
 
 /// Finds `#[path]` anywhere but once in `main.rs`, where it mounts the doctor.
 pub(super) fn path_attributes(files: &[Source]) -> Vec<String> {
@@ -152,7 +152,7 @@ pub(super) fn printing(files: &[Source]) -> Vec<String> {
         .collect()
 }
 
-/// Finds ends of the process outside `main.rs`.
+/// Finds ends of the process outside `main.rs` and the planted crashes.
 pub(super) fn exits(files: &[Source]) -> Vec<String> {
     let says = |segments: &[&str]| {
         let is_end =
@@ -162,7 +162,7 @@ pub(super) fn exits(files: &[Source]) -> Vec<String> {
             .any(is_end)
             .then(|| "ends the process".to_owned())
     };
-    product(files, &["src/main.rs"])
+    product(files, &["src/main.rs", "src/fs/fault.rs"])
         .flat_map(|file| path_faults(file, says))
         .collect()
 }

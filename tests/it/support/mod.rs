@@ -4,10 +4,12 @@
 pub(crate) mod cases;
 pub(crate) mod dump;
 pub(crate) mod expect;
+pub(crate) mod inhabited;
 pub(crate) mod legacy;
 pub(crate) mod recipe;
 pub(crate) mod rng;
 pub(crate) mod rows;
+pub(crate) mod sandbox;
 pub(crate) mod scale;
 pub(crate) mod sqlite;
 pub(crate) mod tree;

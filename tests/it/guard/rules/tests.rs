@@ -173,7 +173,7 @@ fn sql_outside_its_rooms_is_caught() {
             ("src/cli/x.rs", "fn f() { ::sqlx::query(\"x\") }"),
             ("doctor/plan.rs", "use sqlx::{Row, query};"),
             ("src/store/x.rs", "use libsqlite3_sys::sqlite3_libversion;"),
-            ("doctor/sources/x.rs", "query(AssertSqlSafe(text))"),
+            ("doctor/plan.rs", "query(AssertSqlSafe(text))"),
         ],
     );
 }

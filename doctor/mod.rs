@@ -1,0 +1,25 @@
+//! All that is known of old formats: the one way in for legacy files.
+//!
+//! Phases: [`scan`] finds sources, [`plan`] says what will happen, [`safety`] archives what there is,
+//! [`apply`] brings rows in, [`verify`] reads them back, [`retire`] moves proven sources aside.
+//! Remove this folder, and the runtime still builds: to the library its name does not exist.
+
+mod apply;
+mod command;
+mod finding;
+mod owner;
+mod plan;
+mod preflight;
+mod quarantine;
+mod record;
+mod report;
+mod retire;
+mod run;
+mod safety;
+mod scan;
+mod sources;
+mod units;
+mod verify;
+mod work;
+
+pub(crate) use command::{DoctorArgs, run};

@@ -1,0 +1,360 @@
+//! Phase two: what will happen, found by reading every source once and changing nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceStatus, Tier};
+
+use super::finding::{Finding, Level};
+use super::owner::Owners;
+use super::record::{Item, Record};
+use super::scan::{Disposition, Scan, Source, escaped};
+use super::sources::zeroclaw::session_lines::{self, Standing};
+use super::sources::zeroclaw::surfaces::{Fate, Format};
+use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};
+use super::sources::{ReadError, Sink, sqlite::LegacyDb};
+
+/// Single records a report names, at most; the counts name all.
+pub(crate) const MAX_NAMED: usize = 200;
+
+/// What reading a source gave.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Survey {
+    /// Records by kind; only `records`, `merged` and `refused` are known before an import.
+    pub(crate) counts: BTreeMap<&'static str, KindCount>,
+    /// Records by agent; `None` is the control plane.
+    pub(crate) agents: BTreeMap<Option<AgentId>, u64>,
+    /// Refused records, the first ones by name.
+    pub(crate) refused: Vec<(String, String)>,
+    /// Last lines that never were whole.
+    pub(crate) tails: Vec<String>,
+    /// What was said of records that are taken.
+    pub(crate) notes: BTreeMap<&'static str, Vec<(String, String)>>,
+    /// Why it cannot be read; nothing of it comes in then.
+    pub(crate) error: Option<String>,
+}
+
+impl Survey {
+    /// Counts an item that is no record taken, and remembers what it says.
+    pub(crate) fn remember(&mut self, item: &Item) {
+        match item {
+            Item::Record { .. } => {}
+            Item::Merged { kind, count } => {
+                let counts = self.counts.entry(kind).or_default();
+                counts.records += count;
+                counts.merged += count;
+            }
+            Item::Refused(refusal) => {
+                let counts = self.counts.entry(refusal.kind).or_default();
+                counts.records += 1;
+                counts.refused += 1;
+                if self.refused.len() < MAX_NAMED {
+                    self.refused
+                        .push((refusal.place.clone(), refusal.reason.clone()));
+                }
+            }
+            Item::PartialTail { place, .. } => self.tails.push(place.clone()),
+            Item::Note {
+                code,
+                place,
+                message,
+            } => {
+                let notes = self.notes.entry(code).or_default();
+                if notes.len() < MAX_NAMED {
+                    notes.push((place.clone(), message.clone()));
+                }
+            }
+        }
+    }
+}
+
+impl Sink for Survey {
+    async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
+        for item in items {
+            if let Item::Record { tier, record } = &item {
+                self.counts.entry(record.kind()).or_default().records += 1;
+                let jobs_agent = match record {
+                    Record::CronJob(job) => job.agent_id.clone(),
+                    _ => None,
+                };
+                if let Some(agent) = jobs_agent {
+                    self.agents.entry(Some(agent)).or_default();
+                }
+                *self.agents.entry(tier.agent_id().cloned()).or_default() += 1;
+            }
+            self.remember(&item);
+        }
+        Ok(())
+    }
+}
+
+/// What is to happen with one source, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// Its records come in, and it is moved aside after proof (a foreign one stays).
+    Import,
+    /// It was imported before, or repeats another one: it is moved aside.
+    Archive,
+    /// Nothing: it was imported before and stays where it is.
+    Done,
+    /// It stays: it cannot be read, or cannot be judged yet.
+    Leave,
+}
+
+/// One source with what is to happen.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedSource {
+    /// The source.
+    pub(crate) source: Source,
+    /// Its identity in receipts.
+    pub(crate) source_key: String,
+    /// What is to happen.
+    pub(crate) action: Action,
+    /// Why, where it is not plain.
+    pub(crate) reason: Option<String>,
+    /// What reading it gave.
+    pub(crate) survey: Survey,
+}
+
+/// All that is to happen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    /// Sources in order.
+    pub(crate) sources: Vec<PlannedSource>,
+    /// Agents that get a database, and their standing.
+    pub(crate) agents: BTreeMap<AgentId, (AgentStatus, Option<&'static str>)>,
+    /// What was found and is not touched: surface, path, fate, files, bytes.
+    pub(crate) others: Vec<super::scan::Other>,
+    /// Findings.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Plan {
+    /// Whether anything is to be done.
+    pub(crate) fn has_work(&self) -> bool {
+        self.sources
+            .iter()
+            .any(|planned| matches!(planned.action, Action::Import | Action::Archive))
+    }
+
+    /// Bytes of all sources that come in.
+    pub(crate) fn import_bytes(&self) -> u64 {
+        let imports = self
+            .sources
+            .iter()
+            .filter(|planned| planned.action == Action::Import);
+        imports.map(|planned| planned.source.bytes).sum()
+    }
+}
+
+/// What an earlier receipt says of a source.
+pub(crate) type Earlier = BTreeMap<String, SourceStatus>;
+
+/// Reads one source into `sink`.
+pub(crate) async fn read<S: Sink>(
+    source: &Source,
+    owners: &Owners,
+    scratch: &Path,
+    sink: &mut S,
+) -> Result<(), ReadError> {
+    if !source.format.is_sqlite() {
+        let standing = match source.format {
+            Format::ArchivedSessionLines => Standing::Archived,
+            _ => Standing::Live,
+        };
+        return session_lines::read(&source.path, &source.key, standing, owners, sink).await;
+    }
+    let mut db = LegacyDb::open(&source.path, scratch).await?;
+    let read = match source.format {
+        Format::SessionsDb => sessions_db::read(&mut db, owners, sink).await,
+        Format::BrainDb => brain_db::read(&mut db, owners, sink).await,
+        _ => {
+            let place = if source.is_current_place {
+                cron_db::Place::Current
+            } else {
+                cron_db::Place::Misplaced
+            };
+            cron_db::read(&mut db, place, owners, sink).await
+        }
+    };
+    db.close().await;
+    read
+}
+
+/// Decides about every source of a scan.
+///
+/// * `earlier`: status of receipts by source key, from the control plane.
+/// * `is_foreign`: the root is another one's; its files stay.
+pub(crate) async fn plan(
+    scan: Scan,
+    owners: &Owners,
+    earlier: &Earlier,
+    root_tag: &str,
+    is_foreign: bool,
+    scratch: &Path,
+) -> Plan {
+    let mut plan = Plan {
+        others: scan.others,
+        findings: scan.findings,
+        ..Plan::default()
+    };
+    let mut needed = BTreeSet::new();
+    for source in scan.sources {
+        let planned = decide(source, owners, earlier, root_tag, is_foreign, scratch).await;
+        if planned.action == Action::Import {
+            needed.extend(planned.survey.agents.keys().flatten().cloned());
+        }
+        plan.findings.extend(findings(&planned));
+        plan.sources.push(planned);
+    }
+    if plan.has_work() {
+        for alias in owners.config().agents.keys() {
+            match owners.named(alias) {
+                Ok(id) => {
+                    needed.insert(id);
+                }
+                Err(reason) => {
+                    plan.findings.push(Finding::new(
+                        "illegal-agent-name",
+                        Level::Warning,
+                        "config.toml",
+                        reason,
+                    ));
+                }
+            }
+        }
+    }
+    plan.agents = needed
+        .into_iter()
+        .map(|id| (id.clone(), owners.status(&id)))
+        .collect();
+    plan.findings.extend(leftovers(&plan.others));
+    plan
+}
+
+async fn decide(
+    source: Source,
+    owners: &Owners,
+    earlier: &Earlier,
+    root_tag: &str,
+    is_foreign: bool,
+    scratch: &Path,
+) -> PlannedSource {
+    let source_key = source.source_key(root_tag);
+    let was_imported = matches!(
+        earlier.get(&source_key),
+        Some(SourceStatus::Retired | SourceStatus::Kept | SourceStatus::Discarded)
+    );
+    let aside = if is_foreign {
+        Action::Done
+    } else {
+        Action::Archive
+    };
+    let (action, reason) = match &source.disposition {
+        _ if was_imported => (aside, Some("imported before, unchanged since".to_owned())),
+        Disposition::Discard(reason) => (aside, Some(reason.clone())),
+        Disposition::Wait(reason) => (Action::Leave, Some(reason.clone())),
+        Disposition::Import => (Action::Import, None),
+    };
+    let mut planned = PlannedSource {
+        source,
+        source_key,
+        action,
+        reason,
+        survey: Survey::default(),
+    };
+    if planned.action == Action::Import {
+        let mut survey = Survey::default();
+        if let Err(error) = read(&planned.source, owners, scratch, &mut survey).await {
+            planned.action = Action::Leave;
+            planned.reason = Some(format!("cannot be read: {error}"));
+            survey.error = Some(error.to_string());
+        }
+        planned.survey = survey;
+    }
+    planned
+}
+
+/// What a source's reading is worth saying.
+fn findings(planned: &PlannedSource) -> Vec<Finding> {
+    let name = planned.source.name();
+    let mut findings = Vec::new();
+    if let Some(error) = &planned.survey.error {
+        let message = format!("cannot be read and stays in place: {error}");
+        findings.push(Finding::new("unreadable-source", Level::Error, &name, message).with_remedy(
+            "repair or restore the file, then run `zeroclaw doctor --fix` again; nothing of it was taken",
+        ));
+    } else if planned.action == Action::Leave {
+        let message = planned.reason.clone().unwrap_or_default();
+        findings.push(Finding::new(
+            "waiting-source",
+            Level::Warning,
+            &name,
+            message,
+        ));
+    }
+    for (place, reason) in &planned.survey.refused {
+        findings.push(Finding::new(
+            "refused-record",
+            Level::Warning,
+            format!("{name}: {place}"),
+            reason,
+        ));
+    }
+    for place in &planned.survey.tails {
+        let message = "a last line cut off while it was written; its bytes are kept in quarantine";
+        findings.push(Finding::new(
+            "partial-tail",
+            Level::Advice,
+            format!("{name}: {place}"),
+            message,
+        ));
+    }
+    for (code, notes) in &planned.survey.notes {
+        let (place, message) = &notes[0];
+        let more = if notes.len() > 1 {
+            format!(" (and {} more like it)", notes.len() - 1)
+        } else {
+            String::new()
+        };
+        findings.push(Finding::new(
+            code,
+            Level::Advice,
+            format!("{name}: {place}"),
+            format!("{message}{more}"),
+        ));
+    }
+    findings
+}
+
+/// Surfaces that stay because this release does not import them.
+fn leftovers(others: &[super::scan::Other]) -> Vec<Finding> {
+    let later = others.iter().filter(|other| other.fate == Fate::Later);
+    later
+        .map(|other| {
+            let message = format!(
+                "{}: known, not imported by this release; left in place",
+                other.surface
+            );
+            Finding::new(
+                "not-imported",
+                Level::Warning,
+                escaped(&other.relative),
+                message,
+            )
+            .with_remedy("keep it; a later release imports it")
+        })
+        .collect()
+}
+
+/// The tiers a plan writes to.
+pub(crate) fn tiers(planned: &PlannedSource) -> Vec<Tier> {
+    planned
+        .survey
+        .agents
+        .keys()
+        .map(|agent| agent.clone().map_or(Tier::Global, Tier::Agent))
+        .collect()
+}

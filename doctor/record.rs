@@ -1,0 +1,125 @@
+//! What readers of old formats give: records in our own terms, and what could not be read.
+//!
+//! A reader knows a format and nothing of databases of ours; the sink knows those and nothing of
+//! formats. This is all that passes between them.
+
+use std::sync::Arc;
+
+use zeroclaw::model::{
+    AgentId, Conversation, CronJob, MemoryRecord, NewEvent, SessionRecord, TaskRun, Tier,
+};
+
+use super::units::MessageDigest;
+
+/// Kinds of record, as counts and reports name them.
+pub(crate) mod kind {
+    pub(crate) const SESSION: &str = "sessions";
+    pub(crate) const MESSAGE: &str = "messages";
+    pub(crate) const MEMORY: &str = "memories";
+    pub(crate) const CRON_JOB: &str = "cron jobs";
+    pub(crate) const CRON_RUN: &str = "cron runs";
+    pub(crate) const RECEIPT: &str = "receipts";
+}
+
+/// A session about to come in; the events that follow belong to it.
+#[derive(Clone, Debug)]
+pub(crate) struct ImportSession {
+    /// The session itself; its counts are found from its events.
+    pub(crate) record: SessionRecord,
+    /// Whom it is with, where the source says so.
+    pub(crate) conversation: Option<Conversation>,
+    /// The entry it came with.
+    pub(crate) entry_json: Option<String>,
+    /// Whether its key leads to it, when the key leads nowhere yet.
+    pub(crate) takes_route: bool,
+    /// All its messages in order, where they have no identity but their place: a session that
+    /// exists already is then compared, and only what it lacks is taken.
+    pub(crate) sequence: Option<Arc<Vec<MessageDigest>>>,
+}
+
+/// A record in our own terms.
+#[derive(Clone, Debug)]
+pub(crate) enum Record {
+    /// A session.
+    Session(Box<ImportSession>),
+    /// An event of the session last given for the same tier.
+    Event(NewEvent),
+    /// A memory.
+    Memory(Box<MemoryRecord>),
+    /// A scheduled job.
+    CronJob(Box<CronJob>),
+    /// A run of a job.
+    CronRun(Box<TaskRun>),
+}
+
+impl Record {
+    /// Name of its kind in counts.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Session(_) => kind::SESSION,
+            Self::Event(_) => kind::MESSAGE,
+            Self::Memory(_) => kind::MEMORY,
+            Self::CronJob(_) => kind::CRON_JOB,
+            Self::CronRun(_) => kind::CRON_RUN,
+        }
+    }
+}
+
+/// One thing read.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    /// A record and the tier it belongs to.
+    Record {
+        /// Where it goes.
+        tier: Tier,
+        /// The record.
+        record: Record,
+    },
+    /// A record that another one already stands for.
+    Merged {
+        /// Its kind.
+        kind: &'static str,
+        /// How many.
+        count: u64,
+    },
+    /// A record that cannot be taken.
+    Refused(Refusal),
+    /// A last record that was being written when its program died. Not a record: it never was whole.
+    PartialTail {
+        /// Where.
+        place: String,
+        /// Its bytes.
+        raw: Vec<u8>,
+    },
+    /// Something about a record that was taken all the same.
+    Note {
+        /// Stable name of the kind of note.
+        code: &'static str,
+        /// Where.
+        place: String,
+        /// What.
+        message: String,
+    },
+}
+
+/// A record that cannot be taken, with what there is of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// Row or line.
+    pub(crate) place: String,
+    /// Why.
+    pub(crate) reason: String,
+    /// Its bytes, for the quarantine.
+    pub(crate) raw: Vec<u8>,
+}
+
+/// Whose something is, and how that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The agent.
+    pub(crate) agent: AgentId,
+    /// Whether the source itself said so, or a rule did.
+    pub(crate) is_fallback: bool,
+}

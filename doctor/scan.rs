@@ -1,0 +1,534 @@
+//! Phase one: finds every source under a root, without touching it.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use zeroclaw::fs::{FsError, atomic, sidecars};
+
+use super::finding::{Finding, Level};
+use super::sources::ReadError;
+use super::sources::sqlite::{LegacyDb, is_sqlite};
+use super::sources::zeroclaw::sessions_db;
+use super::sources::zeroclaw::surfaces::{
+    BRAINS, CRON_STORES, Fate, Format, OTHERS, SESSION_FOLDERS,
+};
+use super::units::{hex, stable_id};
+
+/// What is to happen with a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// Its records come in.
+    Import,
+    /// It repeats what another source says; it is moved aside with a receipt.
+    Discard(String),
+    /// It cannot be judged before another source; it stays.
+    Wait(String),
+}
+
+/// One file that a reader takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// What it is.
+    pub(crate) format: Format,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Where it is, below its root.
+    pub(crate) relative: PathBuf,
+    /// Session key, for a session file.
+    pub(crate) key: String,
+    /// Whether the old program still read this place.
+    pub(crate) is_current_place: bool,
+    /// Size with its logs, bytes.
+    pub(crate) bytes: u64,
+    /// SHA-256 of its content with its logs, hex.
+    pub(crate) sha256: String,
+    /// What is to happen with it.
+    pub(crate) disposition: Disposition,
+}
+
+impl Source {
+    /// Its identity in receipts: root, surface, place and content.
+    pub(crate) fn source_key(&self, root_tag: &str) -> String {
+        format!(
+            "{root_tag}:{}:{}:{}",
+            self.format.surface(),
+            escaped(&self.relative),
+            &self.sha256[..12]
+        )
+    }
+
+    /// Its path for people: below its root, bytes that are no text escaped.
+    pub(crate) fn name(&self) -> String {
+        escaped(&self.relative)
+    }
+}
+
+/// Files of one surface that no reader takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Other {
+    /// Name of the surface.
+    pub(crate) surface: &'static str,
+    /// Where, below the root.
+    pub(crate) relative: PathBuf,
+    /// What is to happen with them.
+    pub(crate) fate: Fate,
+    /// How many files.
+    pub(crate) files: u64,
+    /// Their size, bytes.
+    pub(crate) bytes: u64,
+}
+
+/// All that was found under a root.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scan {
+    /// Sources, in the order in which they are to come in.
+    pub(crate) sources: Vec<Source>,
+    /// What no reader takes.
+    pub(crate) others: Vec<Other>,
+    /// What else was seen.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A path as text, with bytes that are no UTF-8, and `%`, as `%XX`.
+pub(crate) fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        text.push_str(&chunk.valid().replace('%', "%25"));
+        for byte in chunk.invalid() {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}
+
+/// Names the root in receipts: the root itself, or a foreign one by its path.
+pub(crate) fn root_tag(foreign: Option<&Path>) -> String {
+    foreign.map_or_else(
+        || "root".to_owned(),
+        |path| format!("from-{}", &stable_id(&[path.as_os_str().as_bytes()])[..12]),
+    )
+}
+
+/// Finds everything under `root`; private copies go to `scratch`.
+pub(crate) async fn scan(root: &Path, scratch: &Path) -> Result<Scan, FsError> {
+    let mut scan = Scan::default();
+    for folder in SESSION_FOLDERS {
+        session_folder(root, Path::new(folder), scratch, &mut scan).await?;
+    }
+    for brain in BRAINS {
+        let is_decoy = |path: &Path| !is_sqlite(path);
+        store(
+            root,
+            Path::new(brain),
+            Format::BrainDb,
+            true,
+            is_decoy,
+            &mut scan,
+        )?;
+    }
+    for (jobs, is_current) in CRON_STORES {
+        store(
+            root,
+            Path::new(jobs),
+            Format::CronDb,
+            is_current,
+            |_| false,
+            &mut scan,
+        )?;
+    }
+    others(root, &mut scan)?;
+    Ok(scan)
+}
+
+/// Adds a SQLite store, if it is there.
+fn store(
+    root: &Path,
+    relative: &Path,
+    format: Format,
+    is_current_place: bool,
+    is_decoy: impl Fn(&Path) -> bool,
+    scan: &mut Scan,
+) -> Result<(), FsError> {
+    let path = root.join(relative);
+    if !is_regular(&path) {
+        lone_sidecars(&path, relative, scan);
+        return Ok(());
+    }
+    if std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) || is_decoy(&path) {
+        let message = "holds no database; left in place".to_owned();
+        scan.findings.push(Finding::new(
+            "no-database",
+            Level::Advice,
+            escaped(relative),
+            message,
+        ));
+        return Ok(());
+    }
+    let mut source = source(root, relative, format, String::new(), Disposition::Import)?;
+    source.is_current_place = is_current_place;
+    scan.sources.push(source);
+    Ok(())
+}
+
+/// A log without its database is reported, not followed: paired with another one it would corrupt it.
+fn lone_sidecars(path: &Path, relative: &Path, scan: &mut Scan) {
+    for sidecar in sidecars(path) {
+        if std::fs::metadata(&sidecar).is_ok_and(|meta| meta.len() > 0) {
+            let suffix = sidecar
+                .extension()
+                .map(|ext| ext.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let place = format!("{} ({suffix})", escaped(relative));
+            let finding = Finding::new(
+                "lone-sidecar",
+                Level::Warning,
+                place,
+                "a log without its database; left in place",
+            );
+            scan.findings.push(finding.with_remedy(
+                "keep it; if the database it belongs to is in a backup-* folder, restore both together there",
+            ));
+        }
+    }
+}
+
+fn is_regular(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
+}
+
+fn source(
+    root: &Path,
+    relative: &Path,
+    format: Format,
+    key: String,
+    disposition: Disposition,
+) -> Result<Source, FsError> {
+    let path = root.join(relative);
+    let (bytes, sha256) = digest(&path, format.is_sqlite())?;
+    Ok(Source {
+        format,
+        path,
+        relative: relative.to_owned(),
+        key,
+        is_current_place: true,
+        bytes,
+        sha256,
+        disposition,
+    })
+}
+
+/// Size and digest of a file; for a database together with its logs, which hold part of it.
+pub(crate) fn digest(path: &Path, with_logs: bool) -> Result<(u64, String), FsError> {
+    let (mut bytes, main) = atomic::hash_file(path)?;
+    let [wal, _, journal] = sidecars(path);
+    let logs: Vec<PathBuf> = [wal, journal]
+        .into_iter()
+        .filter(|log| with_logs && is_regular(log))
+        .collect();
+    let mut hasher = Sha256::new();
+    let mut has_log = false;
+    for log in logs {
+        let (log_bytes, log_hash) = atomic::hash_file(&log)?;
+        if log_bytes > 0 {
+            has_log = true;
+            bytes += log_bytes;
+            hasher.update(log_hash);
+        }
+    }
+    if !has_log {
+        return Ok((bytes, hex(&main)));
+    }
+    hasher.update(main);
+    Ok((bytes, hex(&hasher.finalize())))
+}
+
+/// A database of which a cut-off run may have left only logs, by its name in a receipt.
+pub(crate) fn moved(root: &Path, name: &str) -> Source {
+    let relative = unescaped(name);
+    Source {
+        format: Format::SessionsDb,
+        path: root.join(&relative),
+        relative,
+        key: String::new(),
+        is_current_place: true,
+        bytes: 0,
+        sha256: "0".repeat(64),
+        disposition: Disposition::Import,
+    }
+}
+
+/// The way back from [`escaped`].
+fn unescaped(name: &str) -> PathBuf {
+    let mut bytes = Vec::new();
+    let mut rest = name.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .filter(|_| *first == b'%')
+        {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    PathBuf::from(OsStr::from_bytes(&bytes))
+}
+
+/// What a session store says of the files beside it.
+#[derive(Default)]
+struct Store {
+    /// Keys that hold rows; `None` when the store cannot be read.
+    keys: Option<HashSet<Vec<u8>>>,
+    /// Files taken in, by name: digest and length.
+    receipts: Vec<(String, String, i64)>,
+}
+
+async fn read_store(path: &Path, scratch: &Path) -> Store {
+    if !is_regular(path) {
+        return Store {
+            keys: Some(HashSet::new()),
+            receipts: Vec::new(),
+        };
+    }
+    let read = async {
+        let mut db = LegacyDb::open(path, scratch).await?;
+        let keys = sessions_db::keys(&mut db).await?;
+        let receipts = sessions_db::receipts(&mut db).await?;
+        db.close().await;
+        Ok::<_, ReadError>(Store {
+            keys: Some(keys.into_iter().collect()),
+            receipts,
+        })
+    };
+    // What is wrong with it is said when it is read itself.
+    read.await.unwrap_or_default()
+}
+
+async fn session_folder(
+    root: &Path,
+    folder: &Path,
+    scratch: &Path,
+    scan: &mut Scan,
+) -> Result<(), FsError> {
+    if !root.join(folder).is_dir() {
+        return Ok(());
+    }
+    let db = folder.join("sessions.db");
+    store(root, &db, Format::SessionsDb, true, |_| false, scan)?;
+    let known = read_store(&root.join(&db), scratch).await;
+    for name in names(&root.join(folder))? {
+        if let Some(found) = session_file(
+            root,
+            &folder.join(&name),
+            &name,
+            &known,
+            Format::SessionLines,
+        )? {
+            scan.sources.push(found);
+        }
+    }
+    let archive = folder.join("archive");
+    if root.join(&archive).is_dir() {
+        for name in names(&root.join(&archive))? {
+            if let Some(found) = session_file(
+                root,
+                &archive.join(&name),
+                &name,
+                &known,
+                Format::ArchivedSessionLines,
+            )? {
+                scan.sources.push(found);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names in a folder, by bytes.
+fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(FsError::at("list", folder))? {
+        names.push(entry.map_err(FsError::at("list", folder))?.file_name());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn session_file(
+    root: &Path,
+    relative: &Path,
+    name: &OsStr,
+    known: &Store,
+    format: Format,
+) -> Result<Option<Source>, FsError> {
+    let path = root.join(relative);
+    let Some((stem, ending)) = split_name(name.as_bytes()) else {
+        return Ok(None);
+    };
+    if !is_regular(&path) || stem.is_empty() {
+        return Ok(None);
+    }
+    let key = escaped(Path::new(OsStr::from_bytes(stem)));
+    let mut found = source(root, relative, format, key, Disposition::Import)?;
+    let has_rows = known.keys.as_ref().map(|keys| keys.contains(stem));
+    found.disposition = match ending {
+        Ending::Plain => Disposition::Import,
+        Ending::Importing => {
+            let name = format!("{}.jsonl", found.key);
+            let is_receipted = known.receipts.iter().any(|(source, hash, length)| {
+                *source == name
+                    && *hash == found.sha256
+                    && u64::try_from(*length) == Ok(found.bytes)
+            });
+            if is_receipted {
+                Disposition::Discard(
+                    "a receipt says that the session store has taken it in".to_owned(),
+                )
+            } else {
+                Disposition::Import
+            }
+        }
+        Ending::Migrated => match has_rows {
+            Some(true) => {
+                Disposition::Discard("a copy of what the session store has taken in".to_owned())
+            }
+            Some(false) => Disposition::Import,
+            None => Disposition::Wait("the session store beside it cannot be read".to_owned()),
+        },
+    };
+    Ok(Some(found))
+}
+
+/// How a session file's name ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Plain,
+    Importing,
+    Migrated,
+}
+
+/// Session key and ending of a file name; `None` for other files.
+fn split_name(name: &[u8]) -> Option<(&[u8], Ending)> {
+    if let Some(stem) = name.strip_suffix(b".jsonl") {
+        return Some((stem, Ending::Plain));
+    }
+    if let Some(stem) = name.strip_suffix(b".jsonl.importing") {
+        return Some((stem, Ending::Importing));
+    }
+    // On a clash of names the old program put `_1`, `_2` before the last ending.
+    let stem = name.strip_suffix(b".migrated")?;
+    let at = stem.windows(6).rposition(|window| window == b".jsonl")?;
+    let clash = &stem[at + 6..];
+    let is_clash =
+        clash.is_empty() || (clash[0] == b'_' && clash[1..].iter().all(u8::is_ascii_digit));
+    is_clash.then_some((&stem[..at], Ending::Migrated))
+}
+
+/// Finds files that no reader takes, by the table of known surfaces.
+fn others(root: &Path, scan: &mut Scan) -> Result<(), FsError> {
+    for (surface, pattern, fate) in OTHERS {
+        let parts: Vec<&str> = pattern.trim_end_matches('/').split('/').collect();
+        let mut found = vec![PathBuf::new()];
+        for part in &parts {
+            found = expand(root, &found, part)?;
+        }
+        for relative in found {
+            let (files, bytes) = measure(&root.join(&relative));
+            if files > 0 {
+                scan.others.push(Other {
+                    surface,
+                    relative,
+                    fate: *fate,
+                    files,
+                    bytes,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends one part of a pattern to each path that has it.
+fn expand(root: &Path, found: &[PathBuf], part: &str) -> Result<Vec<PathBuf>, FsError> {
+    let mut next = Vec::new();
+    for base in found {
+        if !part.contains('*') {
+            let path = base.join(part);
+            if std::fs::symlink_metadata(root.join(&path)).is_ok_and(|meta| !meta.is_symlink()) {
+                next.push(path);
+            }
+            continue;
+        }
+        let folder = root.join(base);
+        if folder.is_dir() {
+            let (before, after) = part.split_once('*').unwrap_or((part, ""));
+            for name in names(&folder)? {
+                let bytes = name.as_bytes();
+                let fits = bytes.len() >= before.len() + after.len()
+                    && bytes.starts_with(before.as_bytes())
+                    && bytes.ends_with(after.as_bytes());
+                if fits {
+                    next.push(base.join(&name));
+                }
+            }
+        }
+    }
+    Ok(next)
+}
+
+/// Files below a path and their size; links are not followed.
+fn measure(path: &Path) -> (u64, u64) {
+    let files = walkdir::WalkDir::new(path)
+        .into_iter()
+        .filter_map(Result::ok);
+    files
+        .filter(|entry| !entry.file_type().is_dir())
+        .fold((0, 0), |(files, bytes), entry| {
+            (
+                files + 1,
+                bytes + entry.metadata().map_or(0, |meta| meta.len()),
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_session_files_part_into_key_and_ending() {
+        assert_eq!(split_name(b"a_b.jsonl"), Some((&b"a_b"[..], Ending::Plain)));
+        assert_eq!(
+            split_name(b"a.jsonl.importing"),
+            Some((&b"a"[..], Ending::Importing))
+        );
+        assert_eq!(
+            split_name(b"a.jsonl.migrated"),
+            Some((&b"a"[..], Ending::Migrated))
+        );
+        assert_eq!(
+            split_name(b"a.jsonl_1.migrated"),
+            Some((&b"a"[..], Ending::Migrated))
+        );
+        assert_eq!(split_name(b"a.jsonl_x.migrated"), None);
+        assert_eq!(split_name(b"sessions.db"), None);
+        assert_eq!(split_name(b".tmpAb12"), None);
+    }
+
+    #[test]
+    fn a_path_with_odd_bytes_becomes_distinct_text() {
+        let odd = Path::new(OsStr::from_bytes(b"u\xFF%.jsonl"));
+
+        assert_eq!(escaped(odd), "u%FF%25.jsonl");
+        assert_eq!(unescaped("u%FF%25.jsonl"), odd);
+    }
+}

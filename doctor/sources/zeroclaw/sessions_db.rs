@@ -1,0 +1,573 @@
+//! `sessions/sessions.db`: chat and channel sessions, since 0.4.3.
+//!
+//! `sessions` has one row a **message**: `(id, session_key, role, content, created_at)`, order by
+//! `id`. `session_metadata` has one row a session; columns were added by ALTER up to 0.8.0, so they
+//! are read by name. Rows without metadata and metadata without rows both occur and both are kept.
+//!
+//! Known faults: `message_count` drifts (recomputed); a turn may stand as `running` (its owner is
+//! gone); the importer of before 0.8.5 could write a whole file's messages twice in one start, which
+//! is collapsed only when the repetition covers all there was and lies within one second.
+
+use std::collections::BTreeMap;
+
+use futures_util::TryStreamExt;
+use zeroclaw::model::{
+    ChatType, Conversation, NewEvent, SessionRecord, SessionScope, SessionStatus, Tier,
+};
+
+use super::super::sqlite::{LegacyDb, Values, select};
+use super::super::{Batcher, ReadError, Sink};
+use crate::doctor::owner::Owners;
+use crate::doctor::record::{ImportSession, Item, Record, Refusal, kind};
+use crate::doctor::units::{LegacyTime, MessageDigest, message_digest, stable_id, stable_uuid};
+
+const MESSAGE: [&str; 5] = ["id", "session_key", "role", "content", "created_at"];
+const METADATA: [&str; 12] = [
+    "session_key",
+    "created_at",
+    "last_activity",
+    "message_count",
+    "name",
+    "state",
+    "turn_id",
+    "turn_started_at",
+    "agent_alias",
+    "channel_id",
+    "room_id",
+    "sender_id",
+];
+
+/// Rows of one start of the old program lie this close together.
+const ONE_START_MS: i64 = 1_000;
+
+/// Most rows held back to see whether they stand twice.
+const MAX_HELD: usize = 4_000;
+
+/// What `session_metadata` says of one session.
+struct Metadata {
+    created_at_ms: Option<i64>,
+    last_activity_ms: Option<i64>,
+    name: Option<String>,
+    state: Option<String>,
+    agent_alias: Option<String>,
+    channel_id: Option<String>,
+    room_id: Option<String>,
+    sender_id: Option<String>,
+    entry_json: String,
+}
+
+/// A message as it was read.
+struct Message {
+    rowid: i64,
+    id: i64,
+    role: String,
+    text: String,
+    created_at_text: String,
+    created_at_ms: i64,
+}
+
+/// The session whose messages are being read.
+struct Current {
+    key: Vec<u8>,
+    tier: Option<Tier>,
+    last_at_ms: i64,
+    parent: Option<String>,
+    // Messages of the session's first second, held back; `None` once that has passed.
+    held: Option<Vec<Message>>,
+}
+
+/// The session id an old key always gets.
+pub(super) fn session_id(key: &str) -> String {
+    stable_uuid(&[b"session", key.as_bytes()])
+}
+
+/// Streams a store's sessions and messages.
+pub(crate) async fn read<S: Sink>(
+    db: &mut LegacyDb,
+    owners: &Owners,
+    sink: &mut S,
+) -> Result<(), ReadError> {
+    let columns = db.columns("sessions").await?;
+    for needed in ["session_key", "role", "content"] {
+        if !columns.iter().any(|column| column == needed) {
+            return Err(ReadError::Format {
+                reason: format!("table sessions has no column {needed}"),
+            });
+        }
+    }
+    let mut reader = Reader {
+        metadata: read_metadata(db).await?,
+        owners,
+        out: Batcher::new(sink),
+        current: None,
+    };
+    let sql = select("sessions", &MESSAGE, &columns, "ORDER BY session_key, id");
+    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
+    while let Some(row) = rows.try_next().await? {
+        reader.message(Values::of(&row, MESSAGE.len())?).await?;
+    }
+    drop(rows);
+    reader.finish().await?;
+    let receipts = db.columns("jsonl_import_receipts").await?;
+    if !receipts.is_empty() {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM jsonl_import_receipts")
+            .fetch_one(&mut db.conn)
+            .await?;
+        let merged = Item::Merged {
+            kind: kind::RECEIPT,
+            count: u64::try_from(count).unwrap_or(0),
+        };
+        reader.out.push(merged, 0).await?;
+    }
+    reader.out.flush().await
+}
+
+/// Session keys that hold rows or metadata.
+pub(crate) async fn keys(db: &mut LegacyDb) -> Result<Vec<Vec<u8>>, ReadError> {
+    let mut sql = "SELECT DISTINCT CAST(session_key AS BLOB) FROM sessions".to_owned();
+    if !db.columns("session_metadata").await?.is_empty() {
+        sql.push_str(" UNION SELECT CAST(session_key AS BLOB) FROM session_metadata");
+    }
+    Ok(sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
+        .fetch_all(&mut db.conn)
+        .await?)
+}
+
+/// Receipts of session files the old program took in: file name, SHA-256 and length.
+pub(crate) async fn receipts(db: &mut LegacyDb) -> Result<Vec<(String, String, i64)>, ReadError> {
+    if db.columns("jsonl_import_receipts").await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(
+        sqlx::query_as("SELECT source_name, source_hash, source_len FROM jsonl_import_receipts")
+            .fetch_all(&mut db.conn)
+            .await?,
+    )
+}
+
+async fn read_metadata(db: &mut LegacyDb) -> Result<BTreeMap<Vec<u8>, Metadata>, ReadError> {
+    let columns = db.columns("session_metadata").await?;
+    let mut found = BTreeMap::new();
+    if columns.is_empty() {
+        return Ok(found);
+    }
+    let sql = select("session_metadata", &METADATA, &columns, "");
+    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
+    while let Some(row) = rows.try_next().await? {
+        let values = Values::of(&row, METADATA.len())?;
+        let time = |column| {
+            values
+                .hint(column)
+                .and_then(|text| LegacyTime::parse(&text))
+                .map(LegacyTime::ms)
+        };
+        let metadata = Metadata {
+            created_at_ms: time(1),
+            last_activity_ms: time(2),
+            name: values.hint(4),
+            state: values.hint(5),
+            agent_alias: values.hint(8),
+            channel_id: values.hint(9),
+            room_id: values.hint(10),
+            sender_id: values.hint(11),
+            entry_json: values.json(&METADATA, &[]),
+        };
+        found.insert(values.bytes(0).unwrap_or_default().to_vec(), metadata);
+    }
+    Ok(found)
+}
+
+struct Reader<'r, S> {
+    metadata: BTreeMap<Vec<u8>, Metadata>,
+    owners: &'r Owners,
+    out: Batcher<'r, S>,
+    current: Option<Current>,
+}
+
+impl<S: Sink> Reader<'_, S> {
+    async fn message(&mut self, mut values: Values) -> Result<(), ReadError> {
+        let place = format!("table sessions, row {}", values.rowid);
+        let key = values.bytes(1).unwrap_or_default().to_vec();
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|current| current.key != key)
+        {
+            self.begin(key, &values).await?;
+        }
+        let whole = |column| values.text(column).ok().flatten().map(str::to_owned);
+        let Some(current) = self.current.as_mut() else {
+            return Ok(());
+        };
+        if current.tier.is_none() {
+            let raw = values.take(3).unwrap_or_default();
+            let reason = "its session cannot be taken".to_owned();
+            return self.refuse(place, reason, raw).await;
+        }
+        let (Some(role), Some(text)) = (whole(2), whole(3)) else {
+            let raw = values.take(3).unwrap_or_default();
+            let reason = if raw.is_empty() {
+                "role or content is missing"
+            } else {
+                "content is not UTF-8"
+            };
+            return self.refuse(place, reason.to_owned(), raw).await;
+        };
+        let created_at_text = values.hint(4).unwrap_or_default();
+        let parsed = LegacyTime::parse(&created_at_text).map(LegacyTime::ms);
+        let created_at_ms = parsed.unwrap_or(current.last_at_ms);
+        current.last_at_ms = created_at_ms;
+        let message = Message {
+            rowid: values.rowid,
+            id: values.integer(0).unwrap_or(values.rowid),
+            role,
+            text,
+            created_at_text,
+            created_at_ms,
+        };
+        if parsed.is_none() {
+            let message =
+                "its time cannot be read; the time of the message before stands in".to_owned();
+            self.out
+                .push(
+                    Item::Note {
+                        code: "unreadable-time",
+                        place,
+                        message,
+                    },
+                    0,
+                )
+                .await?;
+        }
+        self.hold_or_give(message).await
+    }
+
+    async fn refuse(
+        &mut self,
+        place: String,
+        reason: String,
+        raw: Vec<u8>,
+    ) -> Result<(), ReadError> {
+        let bytes = raw.len();
+        self.out
+            .push(
+                Item::Refused(Refusal {
+                    kind: kind::MESSAGE,
+                    place,
+                    reason,
+                    raw,
+                }),
+                bytes,
+            )
+            .await
+    }
+
+    /// Holds the messages of a session's first second back, and gives them once that has passed.
+    async fn hold_or_give(&mut self, message: Message) -> Result<(), ReadError> {
+        let Some(current) = self.current.as_mut() else {
+            return Ok(());
+        };
+        if let Some(held) = current.held.as_mut() {
+            let since = held
+                .first()
+                .map_or(0, |first| message.created_at_ms - first.created_at_ms);
+            if held.len() < MAX_HELD && (0..=ONE_START_MS).contains(&since) {
+                held.push(message);
+                return Ok(());
+            }
+            self.release().await?;
+        }
+        self.give(message).await
+    }
+
+    /// Gives the messages held back, without a part that stands twice.
+    async fn release(&mut self) -> Result<(), ReadError> {
+        let Some(held) = self
+            .current
+            .as_mut()
+            .and_then(|current| current.held.take())
+        else {
+            return Ok(());
+        };
+        let digests: Vec<_> = held
+            .iter()
+            .map(|message| message_digest(&message.role, &message.text))
+            .collect();
+        let twice = repeated_prefix(&digests);
+        for (at, message) in held.into_iter().enumerate() {
+            if twice.is_some_and(|length| (length..2 * length).contains(&at)) {
+                let place = format!("table sessions, row {}", message.rowid);
+                let message =
+                    "repeats the whole session so far within one start; taken once".to_owned();
+                self.out
+                    .push(
+                        Item::Merged {
+                            kind: kind::MESSAGE,
+                            count: 1,
+                        },
+                        0,
+                    )
+                    .await?;
+                self.out
+                    .push(
+                        Item::Note {
+                            code: "repeated-prefix",
+                            place,
+                            message,
+                        },
+                        0,
+                    )
+                    .await?;
+            } else {
+                self.give(message).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn give(&mut self, message: Message) -> Result<(), ReadError> {
+        let Some(current) = self.current.as_mut() else {
+            return Ok(());
+        };
+        let Some(tier) = current.tier.clone() else {
+            return Ok(());
+        };
+        let event_id = stable_id(&[
+            &current.key,
+            message.id.to_string().as_bytes(),
+            message.created_at_text.as_bytes(),
+            message.role.as_bytes(),
+            message.text.as_bytes(),
+        ]);
+        let bytes = message.text.len();
+        let event = NewEvent {
+            parent_id: current.parent.replace(event_id.clone()),
+            event_id,
+            event_type: "message".to_owned(),
+            role: Some(message.role),
+            idempotency_key: None,
+            created_at_ms: message.created_at_ms,
+            text: message.text,
+            event_json: None,
+        };
+        self.out
+            .push(
+                Item::Record {
+                    tier,
+                    record: Record::Event(event),
+                },
+                bytes,
+            )
+            .await
+    }
+
+    /// Opens the session of `key`, whose first message is `values`.
+    async fn begin(&mut self, key: Vec<u8>, values: &Values) -> Result<(), ReadError> {
+        self.release().await?;
+        let metadata = self.metadata.remove(&key);
+        let first = values
+            .hint(4)
+            .and_then(|text| LegacyTime::parse(&text))
+            .map(LegacyTime::ms);
+        self.open(key, metadata, first).await
+    }
+
+    async fn open(
+        &mut self,
+        key: Vec<u8>,
+        metadata: Option<Metadata>,
+        first: Option<i64>,
+    ) -> Result<(), ReadError> {
+        let (tier, at_ms) = match session(&key, metadata, first, self.owners) {
+            Ok((session, owner_note)) => {
+                let tier = Tier::Agent(session.record.agent_id.clone());
+                let at_ms = session.record.created_at_ms;
+                let record = Record::Session(Box::new(session));
+                self.out
+                    .push(
+                        Item::Record {
+                            tier: tier.clone(),
+                            record,
+                        },
+                        256,
+                    )
+                    .await?;
+                if let Some(note) = owner_note {
+                    self.out.push(note, 0).await?;
+                }
+                (Some(tier), at_ms)
+            }
+            Err(reason) => {
+                let place = format!("session {}", String::from_utf8_lossy(&key));
+                let refusal = Refusal {
+                    kind: kind::SESSION,
+                    place,
+                    reason,
+                    raw: key.clone(),
+                };
+                self.out.push(Item::Refused(refusal), key.len()).await?;
+                (None, 0)
+            }
+        };
+        self.current = Some(Current {
+            key,
+            tier,
+            last_at_ms: at_ms,
+            parent: None,
+            held: Some(Vec::new()),
+        });
+        Ok(())
+    }
+
+    /// Gives what is held back, then the sessions that have no message.
+    async fn finish(&mut self) -> Result<(), ReadError> {
+        self.release().await?;
+        for (key, metadata) in std::mem::take(&mut self.metadata) {
+            self.open(key, Some(metadata), None).await?;
+        }
+        self.current = None;
+        Ok(())
+    }
+}
+
+/// The least `n` of two or more whose first `n` entries follow once more; see the module's head.
+fn repeated_prefix(digests: &[MessageDigest]) -> Option<usize> {
+    (2..=digests.len() / 2).find(|&n| digests[..n] == digests[n..2 * n])
+}
+
+fn session(
+    key: &[u8],
+    metadata: Option<Metadata>,
+    first: Option<i64>,
+    owners: &Owners,
+) -> Result<(ImportSession, Option<Item>), String> {
+    let key = std::str::from_utf8(key).map_err(|_| "its key is not UTF-8".to_owned())?;
+    let hint = |pick: fn(&Metadata) -> &Option<String>| {
+        metadata.as_ref().and_then(|found| pick(found).clone())
+    };
+    let channel_id = hint(|found| &found.channel_id);
+    let alias = hint(|found| &found.agent_alias);
+    let owner = owners.of_session(alias.as_deref(), channel_id.as_deref(), key)?;
+    let note = owner.is_fallback.then(|| Item::Note {
+        code: "owner-by-rule",
+        place: format!("session {key}"),
+        message: format!("names no agent; given to {}", owner.agent),
+    });
+    let created_at_ms = metadata
+        .as_ref()
+        .and_then(|found| found.created_at_ms)
+        .or(first)
+        .unwrap_or(0);
+    let updated_at_ms = metadata
+        .as_ref()
+        .and_then(|found| found.last_activity_ms)
+        .unwrap_or(created_at_ms);
+    let conversation = conversation(
+        channel_id.as_deref(),
+        &hint(|f| &f.room_id),
+        &hint(|f| &f.sender_id),
+        created_at_ms,
+    );
+    let status = match hint(|found| &found.state).as_deref() {
+        // Whoever ran the turn is gone.
+        Some("running") => SessionStatus::Interrupted,
+        Some("error") => SessionStatus::Failed,
+        _ => SessionStatus::Idle,
+    };
+    let record = SessionRecord {
+        agent_id: owner.agent,
+        session_id: session_id(key),
+        session_key: key.to_owned(),
+        session_scope: match conversation.as_ref().map(|found| found.kind) {
+            Some(ChatType::Group) => SessionScope::Group,
+            _ => SessionScope::Conversation,
+        },
+        status,
+        chat_type: conversation.as_ref().map(|found| found.kind),
+        channel: conversation
+            .as_ref()
+            .map(|found| found.channel.clone())
+            .or_else(|| {
+                channel_id
+                    .as_deref()
+                    .map(|id| id.split('.').next().unwrap_or(id).to_owned())
+            }),
+        account_id: channel_id
+            .as_deref()
+            .and_then(|id| id.split_once('.'))
+            .map(|(_, account)| account.to_owned()),
+        primary_conversation_id: None,
+        display_name: hint(|found| &found.name),
+        model_provider: None,
+        model: None,
+        event_count: 0,
+        message_count: 0,
+        created_at_ms,
+        updated_at_ms,
+        archived_at_ms: None,
+        has_synthetic_times: false,
+    };
+    let entry_json = metadata.map(|found| found.entry_json);
+    Ok((
+        ImportSession {
+            record,
+            conversation,
+            entry_json,
+            takes_route: true,
+            sequence: None,
+        },
+        note,
+    ))
+}
+
+/// Typed routing, from the metadata alone: a key cannot be taken apart reliably.
+fn conversation(
+    channel_id: Option<&str>,
+    room: &Option<String>,
+    sender: &Option<String>,
+    at_ms: i64,
+) -> Option<Conversation> {
+    let channel_id = channel_id?;
+    let (channel, account) = channel_id
+        .split_once('.')
+        .unwrap_or((channel_id, "default"));
+    let (kind, peer) = match (room, sender) {
+        (Some(room), Some(sender)) if room != sender => (ChatType::Group, room),
+        (Some(peer), _) | (None, Some(peer)) => (ChatType::Direct, peer),
+        (None, None) => return None,
+    };
+    Some(Conversation {
+        conversation_id: stable_uuid(&[
+            b"conversation",
+            channel.as_bytes(),
+            account.as_bytes(),
+            kind.as_str().as_bytes(),
+            peer.as_bytes(),
+        ]),
+        channel: channel.to_owned(),
+        account_id: account.to_owned(),
+        kind,
+        peer_id: peer.clone(),
+        thread_id: None,
+        created_at_ms: at_ms,
+        updated_at_ms: at_ms,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_repetition_of_two_or_more_counts() {
+        let d = |n: u8| [n; 16];
+
+        assert_eq!(repeated_prefix(&[d(1), d(2), d(1), d(2)]), Some(2));
+        assert_eq!(
+            repeated_prefix(&[d(1), d(2), d(3), d(1), d(2), d(3), d(9)]),
+            Some(3)
+        );
+        assert_eq!(repeated_prefix(&[d(1), d(1)]), None);
+        assert_eq!(repeated_prefix(&[d(1), d(2), d(1)]), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! Times and texts as old programs wrote them.
+
+use chrono::{DateTime, NaiveDateTime};
+use sha2::{Digest, Sha256};
+
+/// A time as RFC 3339 text: UTC or with the writer's local offset, 0 to 9 fraction digits.
+///
+/// Text order lies across offsets; only the instant counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LegacyTime(i64);
+
+impl LegacyTime {
+    /// Takes the text apart; also `YYYY-MM-DD HH:MM:SS`, as SQLite's own functions write it (UTC).
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+            return Some(Self(time.timestamp_millis()));
+        }
+        let plain = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f")
+            .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f"));
+        plain
+            .ok()
+            .map(|time| Self(time.and_utc().timestamp_millis()))
+    }
+
+    /// Unix milliseconds, UTC.
+    pub(crate) fn ms(self) -> i64 {
+        self.0
+    }
+}
+
+/// Hex of a digest.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// A name that the same content always gets: 32 hex digits over parts that cannot run together.
+pub(crate) fn stable_id(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hex(&hasher.finalize()[..16])
+}
+
+/// The same in the form of a UUID (version 8: made by a rule of our own).
+pub(crate) fn stable_uuid(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hasher.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes)
+        .into_uuid()
+        .to_string()
+}
+
+/// What stands for one message when sequences are compared.
+pub(crate) type MessageDigest = [u8; 16];
+
+/// Digest of role and text of a message.
+pub(crate) fn message_digest(role: &str, text: &str) -> MessageDigest {
+    let mut hasher = Sha256::new();
+    hasher.update((role.len() as u64).to_le_bytes());
+    hasher.update(role);
+    hasher.update(text);
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hasher.finalize()[..16]);
+    digest
+}
+
+/// Id of the session kept beside one it differs from; the same content always gets the same.
+pub(crate) fn beside(session_id: &str, sequence: &[MessageDigest]) -> String {
+    let all: Vec<u8> = sequence.iter().flatten().copied().collect();
+    stable_uuid(&[b"beside", session_id.as_bytes(), &all])
+}
+
+/// The host's IANA zone: `TZ`, else what `/etc/localtime` or `/etc/timezone` name, else UTC.
+pub(crate) fn host_zone() -> String {
+    let from_env = std::env::var("TZ")
+        .ok()
+        .map(|tz| tz.trim_start_matches(':').to_owned());
+    let from_link = || {
+        let target = std::fs::canonicalize("/etc/localtime").ok()?;
+        let text = target.to_str()?;
+        text.split_once("/zoneinfo/")
+            .map(|(_, zone)| zone.to_owned())
+    };
+    let from_file = || {
+        std::fs::read_to_string("/etc/timezone")
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    from_env
+        .filter(|tz| is_zone(tz))
+        .or_else(|| from_link().filter(|tz| is_zone(tz)))
+        .or_else(|| from_file().filter(|tz| is_zone(tz)))
+        .unwrap_or_else(|| "UTC".to_owned())
+}
+
+fn is_zone(text: &str) -> bool {
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'))
+    };
+    text == "UTC" || (text.contains('/') && text.split('/').all(is_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_four_forms_of_a_time_are_one_instant() {
+        let utc = LegacyTime::parse("2026-08-22T21:44:00.123456789+00:00").unwrap();
+
+        assert_eq!(
+            LegacyTime::parse("2026-08-22T23:44:00.123+02:00"),
+            Some(utc)
+        );
+        assert_eq!(LegacyTime::parse("2026-08-22T21:44:00.123Z"), Some(utc));
+        assert_eq!(LegacyTime::parse("2026-08-22 21:44:00.123"), Some(utc));
+        assert!(LegacyTime::parse("9999-12-31T23:59:59Z").is_some());
+        assert_eq!(LegacyTime::parse("yesterday"), None);
+    }
+
+    #[test]
+    fn text_order_of_times_lies_and_is_not_used() {
+        let early = LegacyTime::parse("2026-01-02T00:30:00+02:00").unwrap();
+        let late = LegacyTime::parse("2026-01-01T23:00:00+00:00").unwrap();
+
+        assert!(early < late);
+    }
+
+    #[test]
+    fn parts_of_an_id_cannot_run_together() {
+        assert_ne!(stable_id(&[b"ab", b"c"]), stable_id(&[b"a", b"bc"]));
+    }
+}

@@ -1,0 +1,398 @@
+//! One root to one archive.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::BackupError;
+use super::capture::{self, OwnTier};
+use super::manifest::{FORMAT_VERSION, LeftOut, Manifest, Member, MemberKind, hex};
+use super::pack::pack;
+use super::staging::Staging;
+use super::verify;
+use super::walk::{self, Found, FoundFile, Search};
+use crate::clock::{rfc3339, utc_stamp};
+use crate::fs::fault;
+use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX};
+use crate::fs::{FsError, FsErrorKind, Layout, atomic, sidecars, space};
+
+/// Characters of the identity in an archive's name.
+const SHORT_ID: usize = 8;
+
+/// A backup to be made.
+#[derive(Clone, Debug)]
+pub struct BackupJob {
+    /// The root.
+    pub layout: Layout,
+    /// Identity of the backup.
+    pub id: String,
+    /// Now, Unix milliseconds.
+    pub now_ms: i64,
+    /// File or existing folder for the archive; `None` for the root's own folder of backups.
+    pub output: Option<PathBuf>,
+    /// Keys too.
+    pub with_secrets: bool,
+    /// Workspaces too.
+    pub include_workspace: bool,
+    /// Read the archive back before it gets its name.
+    pub verify: bool,
+    /// More files, relative to the root, that nobody writes now.
+    pub extra: Vec<PathBuf>,
+}
+
+/// A backup that was made, or would be.
+#[derive(Clone, Debug)]
+pub struct BackupDone {
+    /// The archive.
+    pub archive: PathBuf,
+    /// Its size; 0 for a plan.
+    pub bytes: u64,
+    /// What is in it. A plan has sizes, but no digests, rows or versions.
+    pub manifest: Manifest,
+    /// Whether it was read back.
+    pub verified: bool,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// Says where the archive would go and what would be in it; writes nothing.
+///
+/// # Errors
+///
+/// [`BackupError`] for what would fail before the first write.
+pub async fn plan(job: &BackupJob) -> Result<BackupDone, BackupError> {
+    let outline = Outline::of(job).await?;
+    let mut members: Vec<Member> = outline.tiers.iter().map(planned_tier).collect();
+    let files = outline.found.foreign.iter().chain(&outline.found.files);
+    members.extend(files.map(planned_file));
+    let warnings = outline.found.warnings.clone();
+    let manifest = manifest(job, members, outline.found);
+    Ok(BackupDone {
+        archive: outline.archive,
+        bytes: 0,
+        manifest,
+        verified: false,
+        warnings,
+    })
+}
+
+/// Makes the archive.
+///
+/// Whatever happens, nothing but a whole archive stays.
+///
+/// # Errors
+///
+/// [`BackupError`]: a database is damaged, newer or missing, the destination is taken or full.
+pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
+    let started = Instant::now();
+    let outline = Outline::of(job).await?;
+    let beside = folder_of(&outline.archive).to_owned();
+    if job.output.is_none() {
+        atomic::create_dir_private(&beside)?;
+    }
+    let staging = Staging::create(&beside, &job.id)?;
+    let tiers = capture::capture(&job.layout, &staging.tree()).await?;
+    fault("backup.captured");
+    let mut members = capture::describe(&tiers, &staging.tree()).await?;
+    let mut found = outline.found;
+    gather(job, &staging, &mut members, &mut found).await?;
+    let mut warnings = std::mem::take(&mut found.warnings);
+    if !job.with_secrets && members.iter().any(|it| it.kind == MemberKind::Config) {
+        warnings.push(
+            "config.toml is in the archive as it is; secrets written plainly in it are too"
+                .to_owned(),
+        );
+    }
+    let manifest = manifest(job, members, found);
+
+    let packed = staging.archive();
+    let bytes = write(&packed, &manifest, &staging.tree()).await?;
+    fault("backup.packed");
+    if job.verify {
+        // The copies were checked above: the same bytes need not be opened again, only proved to be the same.
+        verify::read_back(&packed, &manifest).await?;
+    }
+    atomic::persist_new(&packed, &outline.archive).map_err(|error| match error.kind() {
+        FsErrorKind::AlreadyExists => BackupError::Exists {
+            path: outline.archive.clone(),
+        },
+        _ => error.into(),
+    })?;
+    tracing::info!(archive = %outline.archive.display(), bytes, ms = started.elapsed().as_millis(), "backed up");
+    Ok(BackupDone {
+        archive: outline.archive,
+        bytes,
+        manifest,
+        verified: job.verify,
+        warnings,
+    })
+}
+
+/// What is known before anything is written.
+struct Outline {
+    archive: PathBuf,
+    tiers: Vec<OwnTier>,
+    found: Found,
+}
+
+impl Outline {
+    async fn of(job: &BackupJob) -> Result<Self, BackupError> {
+        let archive = destination(job)?;
+        let tiers = capture::tiers_of(&job.layout).await?;
+        capture::prove(&tiers).await?;
+        let found = walk_root(job, &tiers).await?;
+        let files = found.foreign.iter().chain(&found.files);
+        // Compression cannot be counted on, and the copies stand beside the archive: below this it must fail.
+        let needed = tiers.iter().map(OwnTier::bytes).sum::<u64>()
+            + files.map(|file| file.bytes).sum::<u64>();
+        let beside = folder_of(&archive);
+        let free = space::free_bytes(beside)?;
+        if free < needed {
+            return Err(BackupError::NoSpace {
+                path: beside.to_owned(),
+                needed,
+                free,
+            });
+        }
+        Ok(Self {
+            archive,
+            tiers,
+            found,
+        })
+    }
+}
+
+async fn walk_root(job: &BackupJob, tiers: &[OwnTier]) -> Result<Found, BackupError> {
+    let layout = job.layout.clone();
+    let databases: Vec<PathBuf> = tiers.iter().map(|own| own.path.clone()).collect();
+    let (with_secrets, include_workspace) = (job.with_secrets, job.include_workspace);
+    let walked = tokio::task::spawn_blocking(move || {
+        walk::walk(&Search {
+            layout: &layout,
+            databases: &databases,
+            with_secrets,
+            include_workspace,
+        })
+    });
+    walked.await.map_err(|_| BackupError::Stopped)
+}
+
+/// The archive's path: in a folder that exists, under a name that is free.
+fn destination(job: &BackupJob) -> Result<PathBuf, BackupError> {
+    let short: String = job.id.chars().take(SHORT_ID).collect();
+    let name = format!(
+        "{ARCHIVE_PREFIX}{}-{short}{ARCHIVE_SUFFIX}",
+        utc_stamp(job.now_ms)
+    );
+    let Some(output) = &job.output else {
+        return Ok(job.layout.backups_dir().join(name));
+    };
+    let output = std::path::absolute(output).map_err(FsError::at("find", output))?;
+    if output.is_dir() {
+        return Ok(output.join(name));
+    }
+    if std::fs::symlink_metadata(&output).is_ok() {
+        return Err(BackupError::Exists { path: output });
+    }
+    let folder = folder_of(&output);
+    // A name that ends in a slash means a folder, and there is none.
+    let means_folder = output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if means_folder || !folder.is_dir() {
+        let path = if means_folder { &output } else { folder };
+        return Err(BackupError::NoFolder {
+            path: path.to_owned(),
+        });
+    }
+    Ok(output)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+/// Copies everything that is no tier into the staging folder.
+async fn gather(
+    job: &BackupJob,
+    staging: &Staging,
+    members: &mut Vec<Member>,
+    found: &mut Found,
+) -> Result<(), BackupError> {
+    let root = job.layout.root();
+    let is_extra = |path: &str| job.extra.iter().any(|extra| extra == Path::new(path));
+    for file in std::mem::take(&mut found.foreign) {
+        if is_extra(&file.path) {
+            // Below, with what may be lost of it if it cannot be read.
+            continue;
+        }
+        let target = staging.place(&file.path)?;
+        let from = root.join(&file.path);
+        let captured = capture::capture_foreign(&from, &target, &file.path, file.mode, false).await;
+        match captured {
+            Ok(member) => members.push(member),
+            Err(error) => {
+                capture::discard(&target)?;
+                found
+                    .warnings
+                    .push(format!("{} is left out: {error}", file.path));
+                found.left_out.push(LeftOut {
+                    path: file.path,
+                    reason: "a database of another program that cannot be read".to_owned(),
+                });
+            }
+        }
+    }
+    for file in std::mem::take(&mut found.files) {
+        if let Some(member) = copy(staging, root, &file, &mut found.warnings).await? {
+            members.push(member);
+        }
+    }
+    for extra in &job.extra {
+        add_extra(staging, root, extra, members, found).await?;
+    }
+    found.left_out.retain(|left| {
+        !members
+            .iter()
+            .any(|member| member.archive_path == left.path)
+    });
+    Ok(())
+}
+
+/// Takes a file along that nobody writes: a database as a copy, or byte for byte with its logs if it cannot be read.
+async fn add_extra(
+    staging: &Staging,
+    root: &Path,
+    extra: &Path,
+    members: &mut Vec<Member>,
+    found: &mut Found,
+) -> Result<(), BackupError> {
+    let Some(path) = extra
+        .to_str()
+        .filter(|path| super::names::fault(path).is_none())
+    else {
+        let path = extra.to_string_lossy();
+        found
+            .warnings
+            .push(format!("{path} is left out: its name cannot travel"));
+        return Ok(());
+    };
+    let has = |members: &[Member], path: &str| members.iter().any(|it| it.archive_path == path);
+    if has(members, path) {
+        return Ok(());
+    }
+    let from = root.join(extra);
+    let meta = std::fs::symlink_metadata(&from).map_err(FsError::at("look at", &from))?;
+    let mode = std::os::unix::fs::MetadataExt::mode(&meta) & 0o777;
+    let is_database = walk::has_magic(&from).map_err(FsError::at("read", &from))?;
+    if is_database {
+        let target = staging.place(path)?;
+        match capture::capture_foreign(&from, &target, path, mode, true).await {
+            Ok(member) => {
+                members.push(member);
+                return Ok(());
+            }
+            Err(error) => {
+                capture::discard(&target)?;
+                found
+                    .warnings
+                    .push(format!("{path} is kept byte for byte: {error}"));
+            }
+        }
+    }
+    // The logs beside an unreadable database are part of what it is.
+    let beside = sidecars(extra).into_iter().filter(|_| is_database);
+    for part in std::iter::once(extra.to_owned()).chain(beside) {
+        let Some(path) = part.to_str() else { continue };
+        if has(members, path) || !root.join(&part).is_file() {
+            continue;
+        }
+        let file = FoundFile {
+            kind: MemberKind::File,
+            path: path.to_owned(),
+            bytes: 0,
+            mode,
+        };
+        if let Some(member) = copy(staging, root, &file, &mut found.warnings).await? {
+            members.push(member);
+        }
+    }
+    Ok(())
+}
+
+/// Copies one file; `None`, with a warning, when it has gone meanwhile.
+async fn copy(
+    staging: &Staging,
+    root: &Path,
+    file: &FoundFile,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Member>, BackupError> {
+    let from = root.join(&file.path);
+    let to = staging.place(&file.path)?;
+    let copied = tokio::task::spawn_blocking(move || atomic::copy_private(&from, &to));
+    let (bytes, digest) = match copied.await.map_err(|_| BackupError::Stopped)? {
+        Ok(copied) => copied,
+        Err(error) if error.kind() == FsErrorKind::NotFound => {
+            warnings.push(format!("{} went away while it was copied", file.path));
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut member = planned_file(file);
+    member.bytes = bytes;
+    member.sha256 = hex(&digest);
+    Ok(Some(member))
+}
+
+async fn write(path: &Path, manifest: &Manifest, tree: &Path) -> Result<u64, BackupError> {
+    let (path, manifest, tree) = (path.to_owned(), manifest.clone(), tree.to_owned());
+    let packed = tokio::task::spawn_blocking(move || pack(&path, &manifest, &tree));
+    packed.await.map_err(|_| BackupError::Stopped)?
+}
+
+fn manifest(job: &BackupJob, members: Vec<Member>, mut found: Found) -> Manifest {
+    found.bound_left_out();
+    Manifest {
+        format_version: FORMAT_VERSION,
+        app_version: env!("CARGO_PKG_VERSION").to_owned(),
+        id: job.id.clone(),
+        created_at_ms: job.now_ms,
+        created_at: rfc3339(job.now_ms),
+        has_secrets: job.with_secrets,
+        members,
+        left_out: found.left_out,
+    }
+}
+
+fn planned_tier(own: &OwnTier) -> Member {
+    use super::manifest::Role;
+    use crate::model::Tier;
+    Member {
+        kind: MemberKind::Database,
+        role: Some(match own.tier {
+            Tier::Global => Role::Global,
+            Tier::Agent(_) => Role::Agent,
+        }),
+        agent_id: own.tier.agent_id().cloned(),
+        schema_version: None,
+        archive_path: own.archive_path.clone(),
+        bytes: own.bytes(),
+        sha256: String::new(),
+        mode: 0o600,
+        rows: None,
+        integrity: None,
+    }
+}
+
+fn planned_file(file: &FoundFile) -> Member {
+    use super::manifest::Role;
+    Member {
+        kind: file.kind,
+        role: (file.kind == MemberKind::Database).then_some(Role::Foreign),
+        agent_id: None,
+        schema_version: None,
+        archive_path: file.path.clone(),
+        bytes: file.bytes,
+        sha256: String::new(),
+        mode: file.mode,
+        rows: None,
+        integrity: None,
+    }
+}

@@ -1,0 +1,305 @@
+//! What lies in a root besides its own databases: what goes into an archive, and what is left out and why.
+//!
+//! Links are not followed. SQLite files are known by their header, not by their name.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::manifest::{LeftOut, MemberKind};
+use super::{names, staging};
+use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX};
+use crate::fs::{Layout, atomic, sidecars};
+
+/// Entries listed as left out, at most; the rest is counted.
+const MAX_LEFT_OUT: usize = 1_000;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// What to look for.
+pub(super) struct Search<'a> {
+    /// The root.
+    pub(super) layout: &'a Layout,
+    /// The tiers' databases: not opened here, because closing a handle would take SQLite's locks away.
+    pub(super) databases: &'a [PathBuf],
+    /// Keys too.
+    pub(super) with_secrets: bool,
+    /// Workspaces too.
+    pub(super) include_workspace: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Files to copy.
+    pub(super) files: Vec<FoundFile>,
+    /// SQLite files of other programs.
+    pub(super) foreign: Vec<FoundFile>,
+    /// What does not go along.
+    pub(super) left_out: Vec<LeftOut>,
+    /// What happened on the way.
+    pub(super) warnings: Vec<String>,
+}
+
+/// A file to take along.
+#[derive(Clone, Debug)]
+pub(super) struct FoundFile {
+    /// What it is.
+    pub(super) kind: MemberKind,
+    /// Path relative to the root, with `/`.
+    pub(super) path: String,
+    /// Size when it was seen.
+    pub(super) bytes: u64,
+    /// Permission bits.
+    pub(super) mode: u32,
+}
+
+impl FoundFile {
+    fn new(kind: MemberKind, path: &str, meta: &Metadata) -> Self {
+        Self {
+            kind,
+            path: path.to_owned(),
+            bytes: meta.len(),
+            mode: meta.mode() & 0o777,
+        }
+    }
+}
+
+/// What to do with one entry.
+enum Verdict {
+    Skip,
+    LeaveOut(&'static str),
+    Descend,
+    Take(MemberKind),
+    Foreign,
+}
+
+/// Walks a root.
+pub(super) fn walk(search: &Search<'_>) -> Found {
+    let mut found = Found::default();
+    let known = Known::of(search);
+    let root = search.layout.root();
+    let mut entries = WalkDir::new(root)
+        .min_depth(1)
+        .follow_links(false)
+        .sort_by_file_name()
+        .into_iter();
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                note_error(&mut found, root, &error);
+                continue;
+            }
+        };
+        let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+        let Some(path) = relative.to_str() else {
+            leave_out(
+                &mut found,
+                &relative.to_string_lossy(),
+                "its name is not UTF-8",
+            );
+            skip_folder(&mut entries, &entry);
+            continue;
+        };
+        let meta = match entry.metadata() {
+            Ok(meta) => meta,
+            Err(error) => {
+                note_error(&mut found, root, &error);
+                continue;
+            }
+        };
+        match judge(search, &known, &entry, path, &meta) {
+            Ok(Verdict::Descend) => {}
+            Ok(Verdict::Skip) => skip_folder(&mut entries, &entry),
+            Ok(Verdict::LeaveOut(reason)) => {
+                leave_out(&mut found, path, reason);
+                skip_folder(&mut entries, &entry);
+            }
+            Ok(Verdict::Take(kind)) => found.files.push(FoundFile::new(kind, path, &meta)),
+            Ok(Verdict::Foreign) => {
+                let file = FoundFile::new(MemberKind::Database, path, &meta);
+                found.foreign.push(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                found
+                    .warnings
+                    .push(format!("{path} went away while the root was read"));
+            }
+            Err(_) => leave_out(&mut found, path, "it cannot be read"),
+        }
+    }
+    found.forget_foreign_sidecars();
+    found
+}
+
+impl Found {
+    /// Logs travel inside the copy of their database.
+    fn forget_foreign_sidecars(&mut self) {
+        let foreign: HashSet<&str> = self.foreign.iter().map(|file| file.path.as_str()).collect();
+        let is_sidecar =
+            |path: &str| names::database_of_sidecar(path).is_some_and(|db| foreign.contains(db));
+        self.left_out.retain(|left| !is_sidecar(&left.path));
+        self.files.retain(|file| !is_sidecar(&file.path));
+    }
+
+    /// Cuts the list of what is left out to a bounded length that still says how much there is.
+    pub(super) fn bound_left_out(&mut self) {
+        self.left_out.sort();
+        if self.left_out.len() > MAX_LEFT_OUT {
+            let more = self.left_out.len() - MAX_LEFT_OUT;
+            self.left_out.truncate(MAX_LEFT_OUT);
+            self.left_out.push(LeftOut {
+                path: "…".to_owned(),
+                reason: format!("{more} more files that are not part of the state"),
+            });
+        }
+    }
+}
+
+/// The tiers' databases, by path and by identity of the file.
+struct Known {
+    paths: HashSet<PathBuf>,
+    files: HashSet<(u64, u64)>,
+}
+
+impl Known {
+    fn of(search: &Search<'_>) -> Self {
+        let mut paths = HashSet::new();
+        let mut files = HashSet::new();
+        for database in search.databases {
+            paths.insert(database.clone());
+            paths.extend(sidecars(database));
+            if let Ok(meta) = std::fs::metadata(database) {
+                files.insert((meta.dev(), meta.ino()));
+            }
+        }
+        for lock in [
+            search.layout.daemon_lock(),
+            search.layout.migrate_lock(),
+            search.layout.restore_journal(),
+        ] {
+            paths.insert(lock);
+        }
+        Self { paths, files }
+    }
+}
+
+fn judge(
+    search: &Search<'_>,
+    known: &Known,
+    entry: &DirEntry,
+    path: &str,
+    meta: &Metadata,
+) -> io::Result<Verdict> {
+    let layout = search.layout;
+    let here = entry.path();
+    if entry.file_type().is_dir() {
+        return Ok(judge_folder(search, entry, path));
+    }
+    if known.paths.contains(here) || atomic::is_temp_name(entry.file_name()) {
+        return Ok(Verdict::Skip);
+    }
+    if entry.file_type().is_symlink() {
+        return Ok(Verdict::LeaveOut("a link; links are not followed"));
+    }
+    if !entry.file_type().is_file() {
+        return Ok(Verdict::LeaveOut("not a regular file"));
+    }
+    if known.files.contains(&(meta.dev(), meta.ino())) {
+        return Ok(Verdict::LeaveOut(
+            "another name of a database that is in the archive",
+        ));
+    }
+    if here == layout.config_file() {
+        return Ok(Verdict::Take(MemberKind::Config));
+    }
+    if here == layout.secret_key_file() {
+        return Ok(match search.with_secrets {
+            true => Verdict::Take(MemberKind::Key),
+            false => Verdict::LeaveOut("a key; secrets were to be left out"),
+        });
+    }
+    if names::fault(path).is_some() {
+        return Ok(Verdict::LeaveOut("its name cannot travel"));
+    }
+    if is_archive_name(entry.file_name()) {
+        return Ok(Verdict::LeaveOut("an archive"));
+    }
+    if has_magic(here)? {
+        return Ok(Verdict::Foreign);
+    }
+    if names::is_in_workspace(path) {
+        return Ok(Verdict::Take(MemberKind::Workspace));
+    }
+    Ok(Verdict::LeaveOut("not part of the state"))
+}
+
+fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
+    let layout = search.layout;
+    let here = entry.path();
+    let name = entry.file_name().to_str().unwrap_or_default();
+    let is_restore =
+        name.starts_with(RESTORE_PREFIX) && here.parent() == Some(layout.state_dir().as_path());
+    if staging::is_staging_name(name) || is_restore {
+        return Verdict::Skip;
+    }
+    if here == layout.backups_dir() {
+        return Verdict::LeaveOut("archives never lie in an archive");
+    }
+    if here == layout.migrated_dir() || path == "state/quarantine" {
+        return Verdict::LeaveOut("old files that were imported");
+    }
+    if here == layout.restored_dir() {
+        return Verdict::LeaveOut("old files that a restore set aside");
+    }
+    let is_workspace = names::is_in_workspace(&format!("{path}/."));
+    if is_workspace && !search.include_workspace {
+        return Verdict::LeaveOut("a workspace; they go along only when asked for");
+    }
+    Verdict::Descend
+}
+
+fn is_archive_name(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    name.starts_with(ARCHIVE_PREFIX) && name.ends_with(ARCHIVE_SUFFIX)
+}
+
+/// Whether a regular file begins as a SQLite database does.
+pub(super) fn has_magic(path: &Path) -> io::Result<bool> {
+    let mut start = [0; MAGIC.len()];
+    match File::open(path)?.read_exact(&mut start) {
+        Ok(()) => Ok(&start == MAGIC),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn leave_out(found: &mut Found, path: &str, reason: &str) {
+    found.left_out.push(LeftOut {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    });
+}
+
+fn skip_folder(entries: &mut walkdir::IntoIter, entry: &DirEntry) {
+    if entry.file_type().is_dir() {
+        entries.skip_current_dir();
+    }
+}
+
+fn note_error(found: &mut Found, root: &Path, error: &walkdir::Error) {
+    let path = error.path().unwrap_or(root);
+    let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+    let kind = error.io_error().map(io::Error::kind);
+    if kind == Some(io::ErrorKind::NotFound) {
+        let text = format!("{path} went away while the root was read");
+        found.warnings.push(text);
+    } else {
+        leave_out(found, &path, "it cannot be read");
+    }
+}

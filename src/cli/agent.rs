@@ -1,0 +1,111 @@
+//! `zeroclaw agents`.
+
+use clap::{Args, Subcommand};
+use zeroclaw::model::{AgentId, AgentRecord};
+use zeroclaw::service::{AgentOverview, Request, Response};
+
+use super::output::{Column, Fields, Table, or_dash, size, time};
+use super::{CliError, Context, Exit, ask};
+
+/// Show agents
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List all agents, retired ones too
+    #[command(after_long_help = Exit::help_of_look())]
+    List,
+    /// Show one agent and how much it holds
+    #[command(after_long_help = Exit::help_of_named())]
+    Show(ShowArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The agent's id
+    #[arg(value_name = "ID")]
+    agent: AgentId,
+}
+
+impl AgentsCommand {
+    pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
+        match self {
+            Self::List => list(context).await,
+            Self::Show(args) => show(context, args.agent).await,
+        }
+    }
+}
+
+async fn list(context: &Context) -> Result<Exit, CliError> {
+    let Response::Agents(agents) = ask(context, Request::AgentsList).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&agents)?;
+    } else if agents.is_empty() {
+        context
+            .out
+            .note("no agents; `zeroclaw doctor` shows what could be imported");
+    } else {
+        context.out.table(&table(&agents))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table(agents: &[AgentRecord]) -> Table {
+    let mut table = Table::new(&[
+        Column::word("agent"),
+        Column::word("status"),
+        Column::number("schema").minor(),
+        Column::word("created").minor(),
+        Column::word("last seen"),
+        Column::text("path").minor(),
+        Column::text("reason"),
+    ]);
+    for agent in agents {
+        table.row([
+            agent.agent_id.to_string(),
+            agent.status.to_string(),
+            agent.schema_version.to_string(),
+            time(agent.created_at_ms),
+            time(agent.last_seen_at_ms),
+            agent.path.clone(),
+            or_dash(agent.status_reason.as_deref()),
+        ]);
+    }
+    table
+}
+
+async fn show(context: &Context, agent: AgentId) -> Result<Exit, CliError> {
+    let Response::Agent(overview) = ask(context, Request::AgentsShow { agent }).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&overview)?;
+    } else {
+        context.out.fields(&fields(&overview))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn fields(overview: &AgentOverview) -> Fields {
+    let agent = &overview.agent;
+    let in_config = match overview.enabled_in_config {
+        Some(true) => "enabled",
+        Some(false) => "disabled",
+        None => "not named",
+    };
+    let bytes = agent.size_bytes.and_then(|bytes| u64::try_from(bytes).ok());
+    Fields::new()
+        .add("agent", &agent.agent_id)
+        .add("status", agent.status)
+        .add("reason", or_dash(agent.status_reason.as_deref()))
+        .add("in config", in_config)
+        .add("path", &agent.path)
+        .add("schema", agent.schema_version)
+        .add("size when last seen", or_dash(bytes.map(size)))
+        .add("created", time(agent.created_at_ms))
+        .add("last seen", time(agent.last_seen_at_ms))
+        .add("sessions", overview.sessions)
+        .add("messages", overview.messages)
+        .add("conversations", overview.conversations)
+        .add("memories", overview.memories)
+}

@@ -1,0 +1,130 @@
+//! The flags of every command, and the commands.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+use zeroclaw::model::{MAX_PAGE, PageLimit};
+
+use super::logging::LogLevel;
+use super::{CliError, Context, Exit, agent, backup, cron, db, init, memory, session, status};
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Flags that every command takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Use this root
+    ///
+    /// Default: ZEROCLAW_CONFIG_DIR, else the root that ZEROCLAW_DATA_DIR or ZEROCLAW_WORKSPACE
+    /// belong to, else ~/.zeroclaw. Variables that are empty, `undefined` or `null` count as unset.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) config_dir: Option<PathBuf>,
+
+    /// Print JSON
+    ///
+    /// Data goes to stdout, one value on one line unless stdout is a terminal. A failure is one
+    /// object {"error": …} on stderr. The shapes are documented in docs/cli-json.md and only grow.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Say more; repeat for still more
+    ///
+    /// Once for info, twice for debug, three times for trace.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// Log from this level on, on stderr
+    ///
+    /// Default: warn. The variable ZEROCLAW_LOG takes finer filters, for example
+    /// `zeroclaw::db=debug`; the flags win.
+    #[arg(long, global = true, value_name = "LEVEL", conflicts_with = "verbose")]
+    pub(crate) log_level: Option<LogLevel>,
+
+    /// Use colour: on a terminal, always or never
+    ///
+    /// `auto` honours NO_COLOR and TERM=dumb.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorWhen,
+}
+
+/// Commands that work on a root through the service.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(display_order = 1)]
+    Init(init::InitArgs),
+    #[command(display_order = 2)]
+    Status(status::StatusArgs),
+    #[command(display_order = 10, subcommand)]
+    Agents(agent::AgentsCommand),
+    #[command(display_order = 11, subcommand)]
+    Sessions(session::SessionsCommand),
+    #[command(display_order = 12, subcommand)]
+    Cron(cron::CronCommand),
+    #[command(display_order = 13, subcommand)]
+    Memory(memory::MemoryCommand),
+    #[command(display_order = 4, subcommand)]
+    Backup(backup::BackupCommand),
+    #[command(display_order = 20, subcommand)]
+    Db(db::DbCommand),
+}
+
+impl Command {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`], which knows the exit code.
+    pub(crate) async fn run(self, context: &Context) -> Result<Exit, CliError> {
+        match self {
+            Self::Init(args) => args.run(context).await,
+            Self::Status(args) => args.run(context).await,
+            Self::Agents(command) => command.run(context).await,
+            Self::Sessions(command) => command.run(context).await,
+            Self::Cron(command) => command.run(context).await,
+            Self::Memory(command) => command.run(context).await,
+            Self::Backup(command) => command.run(context).await,
+            Self::Db(command) => command.run(context).await,
+        }
+    }
+}
+
+/// How much a listing shows at once.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct LimitArgs {
+    /// Show at most this many, 1 to 1000
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PAGE))
+    )]
+    limit: u32,
+}
+
+impl LimitArgs {
+    /// The bound of the page.
+    pub(crate) fn page(self) -> PageLimit {
+        PageLimit::from(self.limit)
+    }
+}
+
+/// Takes one of the words of an enum of the library, and shows them in help.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    words: &'static [&'static str],
+    parse: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words)
+        .try_map(move |word| parse(&word).ok_or("not known to this release"))
+}

@@ -1,0 +1,60 @@
+//! Where a request goes.
+//!
+//! Today that is always a service opened in this process to look: it creates, migrates and
+//! checkpoints nothing. Commands ask here and nowhere else, so that they need not know when a
+//! request goes to a living daemon instead.
+
+use zeroclaw::service::{Request, Response, Service};
+
+use super::{CliError, Context, Exit};
+
+/// A way to ask several requests of one state.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    service: Service,
+}
+
+impl Carrier {
+    /// Opens the root to look.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] when there is no root or it cannot be opened.
+    pub(crate) async fn open(context: &Context) -> Result<Self, CliError> {
+        let service = Service::look(&context.root, context.clock.clone()).await?;
+        Ok(Self { service })
+    }
+
+    /// Asks one request.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] with what the service answered instead.
+    pub(crate) async fn ask(&self, request: Request) -> Result<Response, CliError> {
+        Ok(self.service.dispatch(request).await?)
+    }
+
+    /// Lets the root go.
+    pub(crate) async fn close(self) {
+        self.service.close().await;
+    }
+}
+
+/// Asks one request and lets the root go.
+///
+/// # Errors
+///
+/// As [`Carrier::open`] and [`Carrier::ask`].
+pub(crate) async fn ask(context: &Context, request: Request) -> Result<Response, CliError> {
+    let carrier = Carrier::open(context).await?;
+    let answer = carrier.ask(request).await;
+    carrier.close().await;
+    answer
+}
+
+impl CliError {
+    /// An answer that does not belong to its question: a defect.
+    pub(crate) fn wrong_answer() -> Self {
+        Self::new(Exit::Internal, "the answer does not fit the request")
+    }
+}

@@ -1,0 +1,204 @@
+//! `zeroclaw cron`.
+
+use clap::{Args, Subcommand};
+use zeroclaw::model::{AgentId, CronJob, Schedule, TaskRun, TimeZoneOrigin};
+use zeroclaw::service::{Request, Response};
+
+use super::args::LimitArgs;
+use super::output::{Column, Table, or_dash, span, time};
+use super::{CliError, Context, Exit, ask};
+
+/// Show scheduled jobs and their runs
+#[derive(Debug, Subcommand)]
+pub(crate) enum CronCommand {
+    /// List jobs
+    #[command(after_long_help = Exit::help_of_named())]
+    List(ListArgs),
+    /// List runs, newest first
+    #[command(after_long_help = Exit::help_of_look())]
+    Runs(RunsArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Only this agent's
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunsArgs {
+    /// Only of the job with this id
+    job: Option<String>,
+
+    #[command(flatten)]
+    limit: LimitArgs,
+
+    /// Go on behind this cursor of an earlier page
+    #[arg(long, value_name = "CURSOR")]
+    before: Option<String>,
+}
+
+impl CronCommand {
+    pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
+        match self {
+            Self::List(args) => list(context, args).await,
+            Self::Runs(args) => runs(context, args).await,
+        }
+    }
+}
+
+async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
+    let request = Request::CronList { agent: args.agent };
+    let Response::CronJobs(jobs) = ask(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&jobs)?;
+    } else if jobs.is_empty() {
+        context.out.note("no jobs");
+    } else {
+        context.out.table(&job_table(&jobs))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn job_table(jobs: &[CronJob]) -> Table {
+    let mut table = Table::new(&[
+        Column::text("job"),
+        Column::text("name").minor(),
+        Column::word("agent"),
+        Column::text("state"),
+        Column::text("schedule"),
+        Column::word("next run"),
+        Column::word("last run").minor(),
+        Column::word("last status").minor(),
+    ]);
+    for job in jobs {
+        table.row([
+            job.job_id.clone(),
+            job.name.clone(),
+            or_dash(job.agent_id.as_ref()),
+            state(job),
+            schedule(&job.schedule),
+            or_dash(job.next_run_at_ms.map(time)),
+            or_dash(job.last_run_at_ms.map(time)),
+            or_dash(job.last_run_status.as_deref()),
+        ]);
+    }
+    table
+}
+
+fn state(job: &CronJob) -> String {
+    match (job.enabled, &job.disabled_reason) {
+        (true, _) => "on".to_owned(),
+        (false, Some(reason)) => format!("off: {reason}"),
+        (false, None) => "off".to_owned(),
+    }
+}
+
+fn schedule(schedule: &Schedule) -> String {
+    match schedule {
+        Schedule::Cron {
+            expr,
+            tz: Some(tz),
+            tz_origin: Some(TimeZoneOrigin::Host),
+        } => format!("{expr} ({tz}, the host's)"),
+        Schedule::Cron {
+            expr, tz: Some(tz), ..
+        } => format!("{expr} ({tz})"),
+        Schedule::Cron { expr, tz: None, .. } => expr.clone(),
+        Schedule::Every { every_ms, .. } => format!("every {}", span(*every_ms)),
+        Schedule::At { at_ms } => format!("at {}", time(*at_ms)),
+    }
+}
+
+async fn runs(context: &Context, args: RunsArgs) -> Result<Exit, CliError> {
+    let request = Request::CronRuns {
+        job: args.job,
+        before: args.before,
+        limit: args.limit.page(),
+    };
+    let Response::Tasks(page) = ask(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&page)?;
+    } else if page.items.is_empty() {
+        context
+            .out
+            .note("no runs; `zeroclaw cron list` shows the jobs");
+    } else {
+        context.out.table(&run_table(&page.items))?;
+    }
+    if let Some(cursor) = &page.next {
+        context.offer_next("--before", cursor);
+    }
+    Ok(Exit::Done)
+}
+
+fn run_table(runs: &[TaskRun]) -> Table {
+    let mut table = Table::new(&[
+        Column::word("started"),
+        Column::text("job"),
+        Column::word("agent").minor(),
+        Column::word("status"),
+        Column::number("took"),
+        Column::text("output or error"),
+    ]);
+    for run in runs {
+        let told = run.error.as_deref().or(run.output.as_deref());
+        table.row([
+            time(run.started_at_ms.unwrap_or(run.created_at_ms)),
+            or_dash(run.source_id.as_deref()),
+            or_dash(run.agent_id.as_ref()),
+            status(run),
+            or_dash(run.duration_ms.map(span)),
+            or_dash(told.map(str::trim)),
+        ]);
+    }
+    table
+}
+
+/// The producer's own word where it says more.
+fn status(run: &TaskRun) -> String {
+    match run.status_detail.as_deref() {
+        Some(detail) if detail != run.status.as_str() => format!("{} ({detail})", run.status),
+        _ => run.status.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_say_when_and_by_whose_clock() {
+        let cron = |tz: Option<&str>, tz_origin| {
+            schedule(&Schedule::Cron {
+                expr: "0 9 * * 1".to_owned(),
+                tz: tz.map(str::to_owned),
+                tz_origin,
+            })
+        };
+
+        assert_eq!(cron(None, None), "0 9 * * 1");
+        assert_eq!(
+            cron(Some("Asia/Tokyo"), Some(TimeZoneOrigin::Job)),
+            "0 9 * * 1 (Asia/Tokyo)"
+        );
+        assert_eq!(
+            cron(Some("UTC"), Some(TimeZoneOrigin::Host)),
+            "0 9 * * 1 (UTC, the host's)"
+        );
+        let every = Schedule::Every {
+            every_ms: 5_400_000,
+            anchor_ms: None,
+        };
+        assert_eq!(schedule(&every), "every 1 h 30 m");
+        assert_eq!(
+            schedule(&Schedule::At { at_ms: 0 }),
+            "at 1970-01-01T00:00:00Z"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! `zeroclaw db`.
+
+use clap::{Args, Subcommand};
+use zeroclaw::model::{AgentId, CheckOutcome, TierCheck};
+use zeroclaw::service::{Request, Response};
+
+use super::output::{Column, Table, or_dash, size};
+use super::{CliError, Context, Exit, ask};
+
+/// Check databases
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Check what can be proved about each database
+    ///
+    /// Proves pages and indexes (`PRAGMA integrity_check`), references between rows
+    /// (`PRAGMA foreign_key_check`), that full-text indexes say what the rows say, and that a
+    /// database is whose it says it is. Reads every page of every database. Nothing is repaired,
+    /// created or checkpointed. Ends with 6 when a check fails.
+    #[command(after_long_help = Exit::help_of_named())]
+    Check(CheckArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// Only this agent's database
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+}
+
+impl DbCommand {
+    pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
+        match self {
+            Self::Check(args) => check(context, args).await,
+        }
+    }
+}
+
+async fn check(context: &Context, args: CheckArgs) -> Result<Exit, CliError> {
+    let request = Request::DbCheck { agent: args.agent };
+    let Response::Checks(checks) = ask(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&checks)?;
+    } else {
+        show(context, &checks)?;
+    }
+    Ok(if checks.iter().all(TierCheck::is_ok) {
+        Exit::Done
+    } else {
+        Exit::Damaged
+    })
+}
+
+fn show(context: &Context, checks: &[TierCheck]) -> Result<(), CliError> {
+    let mut table = Table::new(&[
+        Column::word("tier"),
+        Column::number("schema").minor(),
+        Column::number("size").minor(),
+        Column::number("wal").minor(),
+        Column::word("integrity"),
+        Column::word("foreign keys"),
+        Column::word("full text"),
+        Column::word("identity"),
+        Column::text("path").minor(),
+    ]);
+    for check in checks {
+        table.row([
+            check.tier.clone(),
+            or_dash(check.schema_version),
+            size(check.size_bytes),
+            size(check.wal_bytes),
+            word(&check.integrity),
+            word(&check.foreign_keys),
+            word(&check.full_text),
+            word(&check.identity),
+            check.path.clone(),
+        ]);
+    }
+    context.out.table(&table)?;
+    for check in checks {
+        show_findings(context, check)?;
+    }
+    Ok(())
+}
+
+fn word(outcome: &CheckOutcome) -> String {
+    if outcome.is_ok() { "ok" } else { "FAILED" }.to_owned()
+}
+
+fn show_findings(context: &Context, check: &TierCheck) -> Result<(), CliError> {
+    let outcomes = [
+        ("integrity", &check.integrity),
+        ("foreign keys", &check.foreign_keys),
+        ("full text", &check.full_text),
+        ("identity", &check.identity),
+    ];
+    for (name, outcome) in outcomes {
+        let CheckOutcome::Failed { lines } = outcome else {
+            continue;
+        };
+        context.out.text("\n")?;
+        context.out.heading(&format!("{}: {name}", check.tier))?;
+        for line in lines {
+            context.out.text(&format!("  {line}\n"))?;
+        }
+    }
+    Ok(())
+}

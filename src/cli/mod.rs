@@ -1,0 +1,32 @@
+//! The command line: arguments become a request, its answer becomes output.
+//!
+//! One file a command family. No file here knows SQL or computes a path; what is asked goes through
+//! [`carrier`], what is said goes through [`output`], and every failure ends in [`Exit`]'s table.
+
+mod agent;
+mod args;
+mod backup;
+mod carrier;
+mod completions;
+mod context;
+mod cron;
+mod db;
+mod error;
+mod exit;
+mod init;
+mod logging;
+mod man;
+mod memory;
+pub(crate) mod output;
+mod session;
+mod status;
+
+pub(crate) use args::{Command, Globals};
+pub(crate) use carrier::ask;
+pub(crate) use completions::CompletionsArgs;
+pub(crate) use context::Context;
+pub(crate) use error::CliError;
+pub(crate) use exit::Exit;
+pub(crate) use logging::start_logging;
+pub(crate) use man::ManArgs;
+pub(crate) use output::Out;

@@ -1,0 +1,347 @@
+//! `zeroclaw sessions`.
+
+use clap::{Args, Subcommand};
+use zeroclaw::model::{
+    AgentId, ChatType, Event, MAX_PAGE, PageLimit, SessionRecord, SessionStatus,
+};
+use zeroclaw::service::{Request, Response, SessionTranscript};
+
+use super::args::{LimitArgs, one_of};
+use super::carrier::Carrier;
+use super::output::{Column, Fields, Table, or_dash, time};
+use super::{CliError, Context, Exit, ask};
+
+mod search;
+
+const CHAT_TYPES: &[&str] = &["direct", "group", "channel"];
+const STATUSES: &[&str] = &[
+    "idle",
+    "running",
+    "done",
+    "failed",
+    "killed",
+    "timeout",
+    "interrupted",
+];
+
+/// List, show and search sessions
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List sessions, newest update first
+    ///
+    /// Without --agent the sessions of all agents, retired ones too.
+    #[command(after_long_help = Exit::help_of_named())]
+    List(ListArgs),
+    /// Show one session and what was said in it, oldest first
+    #[command(after_long_help = Exit::help_of_named())]
+    Show(ShowArgs),
+    /// Search what was said, in all agents' sessions
+    ///
+    /// Finds messages that hold all the words, best match first. Retired agents are searched too.
+    /// Ends with 1 when an agent's database could not be searched.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::Findings,
+        Exit::NotInitialised,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NotFound,
+    ]))]
+    Search(search::SearchArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Only this agent's
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+
+    /// Only through this channel, for example telegram
+    #[arg(long)]
+    channel: Option<String>,
+
+    /// Only of this kind of chat
+    #[arg(long, value_name = "KIND", value_parser = one_of(CHAT_TYPES, ChatType::parse))]
+    chat_type: Option<ChatType>,
+
+    /// Only in this state
+    #[arg(long, value_parser = one_of(STATUSES, SessionStatus::parse))]
+    status: Option<SessionStatus>,
+
+    /// Only whose key or title contains this
+    #[arg(long)]
+    text: Option<String>,
+
+    /// Show archived sessions too
+    #[arg(long)]
+    archived: bool,
+
+    #[command(flatten)]
+    limit: LimitArgs,
+
+    /// Go on behind this cursor of an earlier page
+    #[arg(long, value_name = "CURSOR")]
+    before: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Its id, its key, or the start of its id
+    session: String,
+
+    /// Its agent, where the name fits sessions of several
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+
+    /// Begin behind this place in the session
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    after: i64,
+
+    #[command(flatten)]
+    limit: LimitArgs,
+
+    /// Show everything, page after page
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+}
+
+impl SessionsCommand {
+    pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
+        match self {
+            Self::List(args) => list(context, args).await,
+            Self::Show(args) => show(context, args).await,
+            Self::Search(args) => search::run(context, args).await,
+        }
+    }
+}
+
+async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
+    let request = Request::SessionsList {
+        agent: args.agent,
+        channel: args.channel,
+        chat_type: args.chat_type,
+        status: args.status,
+        text: args.text,
+        with_archived: args.archived,
+        before: args.before,
+        limit: args.limit.page(),
+    };
+    let Response::Sessions(page) = ask(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&page)?;
+    } else if page.items.is_empty() {
+        let archived = if args.archived {
+            ""
+        } else {
+            "; --archived shows archived ones too"
+        };
+        context.out.note(&format!("no sessions{archived}"));
+    } else {
+        context.out.table(&session_table(&page.items))?;
+    }
+    if let Some(cursor) = &page.next {
+        context.offer_next("--before", cursor);
+    }
+    Ok(Exit::Done)
+}
+
+fn session_table(sessions: &[SessionRecord]) -> Table {
+    let mut table = Table::new(&[
+        Column::text("session"),
+        Column::word("agent"),
+        Column::word("status"),
+        Column::word("channel").minor(),
+        Column::word("chat").minor(),
+        Column::number("messages").minor(),
+        Column::word("updated"),
+        Column::text("title or key"),
+    ]);
+    for session in sessions {
+        let title = session.display_name.as_deref();
+        table.row([
+            session.session_id.clone(),
+            session.agent_id.to_string(),
+            state(session),
+            or_dash(session.channel.as_deref()),
+            or_dash(session.chat_type),
+            session.message_count.to_string(),
+            time(session.updated_at_ms),
+            title.unwrap_or(&session.session_key).to_owned(),
+        ]);
+    }
+    table
+}
+
+fn state(session: &SessionRecord) -> String {
+    match session.archived_at_ms {
+        Some(_) => format!("{}, archived", session.status),
+        None => session.status.to_string(),
+    }
+}
+
+async fn show(context: &Context, args: ShowArgs) -> Result<Exit, CliError> {
+    let carrier = Carrier::open(context).await?;
+    let shown = show_pages(context, &carrier, args).await;
+    carrier.close().await;
+    shown.map(|()| Exit::Done)
+}
+
+async fn show_pages(context: &Context, carrier: &Carrier, args: ShowArgs) -> Result<(), CliError> {
+    let limit = if args.all {
+        PageLimit::from(MAX_PAGE)
+    } else {
+        args.limit.page()
+    };
+    let mut page = transcript(carrier, args.agent, args.session, args.after, limit).await?;
+    if !args.all {
+        return show_page(context, &page);
+    }
+    begin(context, &page)?;
+    let mut is_first = true;
+    loop {
+        add(context, &page.events, is_first)?;
+        is_first &= page.events.is_empty();
+        let Some(after) = page.next_after.filter(|_| !context.out.is_closed()) else {
+            return end(context);
+        };
+        // By its id from now on: a key may come to mean another session meanwhile.
+        let session = page.session;
+        let agent = Some(session.agent_id);
+        page = transcript(carrier, agent, session.session_id, after, limit).await?;
+    }
+}
+
+async fn transcript(
+    carrier: &Carrier,
+    agent: Option<AgentId>,
+    session: String,
+    after: i64,
+    limit: PageLimit,
+) -> Result<SessionTranscript, CliError> {
+    let request = Request::SessionsShow {
+        agent,
+        session,
+        after,
+        limit,
+    };
+    match carrier.ask(request).await? {
+        Response::Transcript(page) => Ok(page),
+        _ => Err(CliError::wrong_answer()),
+    }
+}
+
+fn show_page(context: &Context, page: &SessionTranscript) -> Result<(), CliError> {
+    if context.json() {
+        return context.out.json(page);
+    }
+    begin(context, page)?;
+    add(context, &page.events, true)?;
+    if let Some(after) = page.next_after {
+        context.offer_next("--after", &after.to_string());
+    }
+    Ok(())
+}
+
+/// Shows the session before its events; a long transcript is never held as a whole.
+fn begin(context: &Context, page: &SessionTranscript) -> Result<(), CliError> {
+    if context.json() {
+        let session = &page.session;
+        return context
+            .out
+            .json_part("{\"session\":", session, ",\"events\":[");
+    }
+    context.out.fields(&session_fields(&page.session))?;
+    if page.events.is_empty() {
+        context.out.note("no events from here on");
+    }
+    Ok(())
+}
+
+fn add(context: &Context, events: &[Event], is_first: bool) -> Result<(), CliError> {
+    for (index, event) in events.iter().enumerate() {
+        if context.json() {
+            let comma = if is_first && index == 0 { "" } else { "," };
+            context.out.json_part(comma, event, "")?;
+        } else {
+            show_event(context, event)?;
+        }
+    }
+    Ok(())
+}
+
+fn end(context: &Context) -> Result<(), CliError> {
+    if context.json() {
+        context.out.text("],\"next_after\":null}\n")?;
+    }
+    Ok(())
+}
+
+fn session_fields(session: &SessionRecord) -> Fields {
+    let model = match (&session.model_provider, &session.model) {
+        (Some(provider), Some(model)) => format!("{provider}/{model}"),
+        (_, model) => or_dash(model.as_deref()),
+    };
+    let mut fields = Fields::new()
+        .add("session", &session.session_id)
+        .add("agent", &session.agent_id)
+        .add("key", &session.session_key)
+        .add("title", or_dash(session.display_name.as_deref()))
+        .add("status", session.status)
+        .add("scope", session.session_scope)
+        .add("channel", or_dash(session.channel.as_deref()))
+        .add("account", or_dash(session.account_id.as_deref()))
+        .add("chat", or_dash(session.chat_type))
+        .add("model", model)
+        .add(
+            "events",
+            format!(
+                "{}, {} of them messages",
+                session.event_count, session.message_count
+            ),
+        )
+        .add("created", time(session.created_at_ms))
+        .add("updated", time(session.updated_at_ms));
+    if let Some(archived) = session.archived_at_ms {
+        fields = fields.add("archived", time(archived));
+    }
+    if session.has_synthetic_times {
+        fields = fields.add("times", "stand in for times its source did not have");
+    }
+    fields
+}
+
+fn show_event(context: &Context, event: &Event) -> Result<(), CliError> {
+    let who = event.role.as_deref().unwrap_or(&event.event_type);
+    let when = time(event.created_at_ms);
+    context.out.text("\n")?;
+    context
+        .out
+        .heading(&format!("#{}  {when}  {who}", event.seq))?;
+    let body = match (&event.event_json, event.text.is_empty()) {
+        (Some(json), true) => json,
+        _ => &event.text,
+    };
+    context
+        .out
+        .text(&format!("{}\n", body.trim_end_matches('\n')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_offered_is_known_to_the_library() {
+        assert!(
+            CHAT_TYPES
+                .iter()
+                .all(|word| ChatType::parse(word).is_some())
+        );
+        assert!(
+            STATUSES
+                .iter()
+                .all(|word| SessionStatus::parse(word).is_some())
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! The compiled program from outside: exit codes, what it prints, what it leaves alone.
+
+mod exits;
+mod json;
+mod looking;
+mod shown;

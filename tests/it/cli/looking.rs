@@ -1,0 +1,134 @@
+//! Commands that only look leave no trace.
+
+use crate::support::inhabited;
+use crate::support::sandbox::Sandbox;
+use crate::support::sqlite::{self, Journal, block_on, sidecar};
+
+/// Every command that looks, with arguments that find something in an inhabited root.
+pub(super) fn commands() -> Vec<Vec<&'static str>> {
+    let plain: [&[&str]; 15] = [
+        &["status"],
+        &["agents", "list"],
+        &["agents", "show", "atlas"],
+        &["sessions", "list", "--archived"],
+        &["sessions", "show", "session-1"],
+        &["sessions", "show", "large", "--all"],
+        &["sessions", "search", "lantern"],
+        &["cron", "list"],
+        &["cron", "runs"],
+        &["memory", "list", "--superseded"],
+        &["memory", "search", "tide"],
+        &["db", "check"],
+        &["backup", "list"],
+        &["doctor", "history"],
+        &["doctor", "history", "20260105T101500Z-aaaa"],
+    ];
+    let as_json = plain.iter().map(|args| [*args, &["--json"][..]].concat());
+    plain
+        .iter()
+        .map(|args| args.to_vec())
+        .chain(as_json)
+        .collect()
+}
+
+#[test]
+fn c28_looking_changes_nothing() {
+    let home = Sandbox::new();
+    inhabited::build(&home.root());
+    let before = home.tree();
+
+    for args in commands() {
+        let ran = home.zeroclaw(&args).exits(0);
+        assert!(!ran.stdout.is_empty(), "{args:?}");
+    }
+
+    home.is_unchanged_since(&before);
+}
+
+#[test]
+fn c28_looking_at_a_fresh_root_changes_nothing() {
+    let home = Sandbox::new();
+    home.zeroclaw(&["init"]).exits(0);
+    let before = home.tree();
+
+    for args in [
+        &["status"][..],
+        &["agents", "list"],
+        &["sessions", "list"],
+        &["sessions", "search", "lantern"],
+        &["cron", "list"],
+        &["cron", "runs"],
+        &["memory", "list"],
+        &["memory", "search", "tide"],
+        &["db", "check"],
+        &["backup", "list"],
+        &["doctor", "history"],
+    ] {
+        home.zeroclaw(args).exits(0);
+    }
+
+    home.is_unchanged_since(&before);
+}
+
+#[test]
+fn c28_a_log_left_by_a_killed_writer_is_read_and_left_alone() {
+    let home = Sandbox::new();
+    inhabited::build(&home.root());
+    let db = home.root().join("state/state.sqlite");
+    // What a writer killed before its checkpoint leaves: a log, and no index of it.
+    let wal = sidecar(&db, "-wal");
+    block_on(async {
+        let mut connection = sqlite::open(&db, Journal::Wal).await;
+        sqlite::run(
+            &mut connection,
+            "UPDATE cron_jobs SET name = 'from the log'",
+        )
+        .await;
+        let (main, log) = (std::fs::read(&db).unwrap(), std::fs::read(&wal).unwrap());
+        sqlx::Connection::close(connection).await.unwrap();
+        std::fs::write(&db, main).unwrap();
+        std::fs::write(&wal, log).unwrap();
+    });
+    let before = home.tree();
+
+    home.zeroclaw(&["cron", "list"])
+        .exits(0)
+        .says("from the log");
+    for args in commands() {
+        home.zeroclaw(&args).exits(0);
+    }
+
+    home.is_unchanged_since(&before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_root_that_cannot_be_written_can_be_looked_at() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Sandbox::new();
+    inhabited::build(&home.root());
+    let folders: Vec<_> = walkdir::WalkDir::new(home.root())
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_type().is_dir())
+        .map(walkdir::DirEntry::into_path)
+        .collect();
+    let set = |mode| {
+        for folder in &folders {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder, mode).unwrap();
+        }
+    };
+
+    set(0o500);
+    let ran: Vec<_> = commands()
+        .into_iter()
+        .map(|args| home.zeroclaw(&args))
+        .collect();
+    set(0o700);
+
+    for ran in ran {
+        ran.exits(0);
+    }
+}

@@ -1,0 +1,143 @@
+//! A place of its own for the compiled program: HOME, root and temporary folder, and nothing of the machine's.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::tree::{TreeEntry, assert_same_tree, tree_hash};
+
+/// A HOME for one test, gone with it.
+pub(crate) struct Sandbox {
+    home: TempDir,
+}
+
+impl Sandbox {
+    /// A HOME without a root.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("tmp")).unwrap();
+        Self { home }
+    }
+
+    /// Where the root is, or would be.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.home.path().join(".zeroclaw")
+    }
+
+    /// The whole HOME, temporary files included.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The program, to be started with the environment it has here.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zeroclaw"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env("TMPDIR", self.home.path().join("tmp"))
+            .current_dir(self.home.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn zeroclaw<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        Ran::of(self.command(args))
+    }
+
+    /// Everything below HOME.
+    pub(crate) fn tree(&self) -> Vec<TreeEntry> {
+        tree_hash(self.home.path())
+    }
+
+    /// Fails unless HOME is as it was.
+    #[track_caller]
+    pub(crate) fn is_unchanged_since(&self, before: &[TreeEntry]) {
+        assert_same_tree(before, &self.tree());
+    }
+}
+
+/// A program that ended.
+pub(crate) struct Ran {
+    line: String,
+    code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// Runs a command to its end; what it says must be UTF-8.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let line = format!("{command:?}");
+        let output = command.output().unwrap();
+        Self {
+            line,
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn told(&self) -> String {
+        format!(
+            "{}\nexit: {:?}\nstdout: {}\nstderr: {}",
+            self.line, self.code, self.stdout, self.stderr
+        )
+    }
+
+    /// Fails unless it ended with this code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.told());
+        self
+    }
+
+    /// Fails unless stdout holds this text.
+    #[track_caller]
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(self.stdout.contains(text), "no {text:?} in {}", self.told());
+        self
+    }
+
+    /// Fails unless stderr holds this text.
+    #[track_caller]
+    pub(crate) fn complains(self, text: &str) -> Self {
+        assert!(self.stderr.contains(text), "no {text:?} in {}", self.told());
+        self
+    }
+
+    /// Fails unless stdout is empty.
+    #[track_caller]
+    pub(crate) fn says_nothing(self) -> Self {
+        assert!(self.stdout.is_empty(), "{}", self.told());
+        self
+    }
+
+    /// Fails unless stderr is empty.
+    #[track_caller]
+    pub(crate) fn complains_of_nothing(self) -> Self {
+        assert!(self.stderr.is_empty(), "{}", self.told());
+        self
+    }
+
+    /// stdout, which must be one JSON value on one line.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.stdout.lines().count(), 1, "{}", self.told());
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.told()))
+    }
+
+    /// stderr, which must be one JSON value on one line.
+    #[track_caller]
+    pub(crate) fn json_error(&self) -> Value {
+        assert_eq!(self.stderr.lines().count(), 1, "{}", self.told());
+        serde_json::from_str(&self.stderr)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.told()))
+    }
+}
