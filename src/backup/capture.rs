@@ -16,7 +16,7 @@ use super::names;
 use crate::db::{
     Access, Db, DbCopy, DbError, OpenError, SnapshotGate, SnapshotRun, SnapshotSource,
 };
-use crate::fs::{FsError, Layout, atomic, space};
+use crate::fs::{FsError, Layout, RootLock, SharedLock, atomic, space};
 use crate::model::{AgentId, CheckOutcome, Tier};
 
 /// How often to begin anew when agents come and go meanwhile.
@@ -52,6 +52,15 @@ impl OwnTier {
     }
 }
 
+/// How the root may be looked at, and what keeps writers out meanwhile: where none lives, nothing
+/// need be left beside its databases.
+pub(super) fn look(layout: &Layout) -> (Option<SharedLock>, Access) {
+    // A lock that cannot be asked keeps nobody out.
+    let hold = RootLock::shared_if_present(layout).ok();
+    let is_at_rest = matches!(hold, Some(SharedLock::Held(_) | SharedLock::NoFile));
+    (hold, Access::Look { is_at_rest })
+}
+
 /// The databases of a root: the control plane and every registered agent, in a fixed order.
 ///
 /// # Errors
@@ -59,7 +68,8 @@ impl OwnTier {
 /// [`BackupError`] when the control plane cannot be read, or registers what cannot be an agent.
 pub(super) async fn tiers_of(layout: &Layout) -> Result<Vec<OwnTier>, BackupError> {
     let path = layout.global_db();
-    let global = Db::open(&path, &Tier::Global, Access::Look { is_at_rest: false }).await?;
+    let (_hold, access) = look(layout);
+    let global = Db::open(&path, &Tier::Global, access).await?;
     let registry = global.registry().await;
     global.close().await;
     let mut tiers = vec![OwnTier {
@@ -95,10 +105,10 @@ fn relative(layout: &Layout, path: &Path) -> String {
 /// # Errors
 ///
 /// [`BackupError`] at the first that is not.
-pub(super) async fn prove(tiers: &[OwnTier]) -> Result<(), BackupError> {
+pub(super) async fn prove(layout: &Layout, tiers: &[OwnTier]) -> Result<(), BackupError> {
+    let (_hold, access) = look(layout);
     for own in tiers {
-        let access = Access::Look { is_at_rest: false };
-        match Db::open(&own.path, &own.tier, access).await {
+        match Db::open(&own.path, &own.tier, access.clone()).await {
             Ok(db) => db.close().await,
             Err(OpenError::NotFound { path }) if own.tier != Tier::Global => {
                 return Err(BackupError::MissingAgent {
@@ -124,7 +134,7 @@ pub(super) async fn prove(tiers: &[OwnTier]) -> Result<(), BackupError> {
 pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>, BackupError> {
     for _ in 0..TRIES {
         let tiers = tiers_of(layout).await?;
-        prove(&tiers).await?;
+        prove(layout, &tiers).await?;
         let mut sources = Vec::with_capacity(tiers.len());
         for own in &tiers {
             sources.push(SnapshotSource::open(&own.path, own.can_write()).await?);
