@@ -299,8 +299,10 @@ pub(super) async fn capture_foreign(
     mode: u32,
     is_still: bool,
 ) -> Result<Member, BackupError> {
+    // The copy lies where the capture goes: there is room for it, and it goes with the staging folder.
+    let place = target.parent().unwrap_or(target);
     let source = match is_still {
-        true => SnapshotSource::open_copied(path).await?,
+        true => SnapshotSource::open_copied(path, place).await?,
         false => SnapshotSource::open_foreign(path).await?,
     };
     let (run, gate) = source.start(target).await?;
