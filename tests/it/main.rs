@@ -12,4 +12,5 @@ mod backup;
 mod cli;
 mod fixtures;
 mod guard;
+mod schema;
 mod support;
