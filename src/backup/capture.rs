@@ -16,7 +16,7 @@ use super::names;
 use crate::db::{
     Access, Db, DbCopy, DbError, OpenError, SnapshotGate, SnapshotRun, SnapshotSource,
 };
-use crate::fs::{FsError, Layout, LockError, RootLock, SharedLock, atomic, process, space};
+use crate::fs::{FsError, Layout, RootLock, SharedLock, atomic, process, space};
 use crate::model::{AgentId, CheckOutcome, Tier};
 
 /// How often to begin anew when agents come and go meanwhile.
@@ -57,32 +57,24 @@ impl OwnTier {
     }
 }
 
-/// Keeps writers out for a moment, where none lives, so that a look leaves no trace.
-///
-/// # Errors
-///
-/// [`BackupError::Fs`] when the lock file cannot be used.
-pub(super) fn shared(layout: &Layout) -> Result<SharedLock, BackupError> {
-    match RootLock::shared_if_present(layout) {
-        Ok(lock) => Ok(lock),
-        Err(LockError::Fs(error)) => Err(error.into()),
-        Err(_) => Ok(SharedLock::WriterAlive(None)),
-    }
+/// How the root may be looked at, and what keeps writers out meanwhile: where none lives, nothing
+/// need be left beside its databases.
+pub(super) fn look(layout: &Layout) -> (Option<SharedLock>, Access) {
+    // A lock that cannot be asked keeps nobody out.
+    let hold = RootLock::shared_if_present(layout).ok();
+    let is_at_rest = hold.as_ref().is_some_and(SharedLock::is_at_rest);
+    (hold, Access::Look { is_at_rest })
 }
 
 /// The databases of a root: the control plane and every registered agent, in a fixed order.
 ///
-/// * `is_at_rest`: no writer lives, or can start meanwhile.
-///
 /// # Errors
 ///
 /// [`BackupError`] when the control plane cannot be read, or registers what cannot be an agent.
-pub(super) async fn tiers_of(
-    layout: &Layout,
-    is_at_rest: bool,
-) -> Result<Vec<OwnTier>, BackupError> {
+pub(super) async fn tiers_of(layout: &Layout) -> Result<Vec<OwnTier>, BackupError> {
     let path = layout.global_db();
-    let global = Db::open(&path, &Tier::Global, Access::Look { is_at_rest }).await?;
+    let (_hold, access) = look(layout);
+    let global = Db::open(&path, &Tier::Global, access).await?;
     let registry = global.registry().await;
     global.close().await;
     let mut tiers = vec![OwnTier {
@@ -118,10 +110,10 @@ fn relative(layout: &Layout, path: &Path) -> String {
 /// # Errors
 ///
 /// [`BackupError`] at the first that is not.
-pub(super) async fn prove(tiers: &[OwnTier], is_at_rest: bool) -> Result<(), BackupError> {
+pub(super) async fn prove(layout: &Layout, tiers: &[OwnTier]) -> Result<(), BackupError> {
+    let (_hold, access) = look(layout);
     for own in tiers {
-        let access = Access::Look { is_at_rest };
-        match Db::open(&own.path, &own.tier, access).await {
+        match Db::open(&own.path, &own.tier, access.clone()).await {
             Ok(db) => db.close().await,
             Err(OpenError::NotFound { path }) if own.tier != Tier::Global => {
                 return Err(BackupError::MissingAgent {
@@ -141,18 +133,14 @@ pub(super) async fn prove(tiers: &[OwnTier], is_at_rest: bool) -> Result<(), Bac
 
 /// Captures every tier into its place under `tree`; gives what was captured.
 ///
-/// * `tiers`: the databases as they were proved.
-///
 /// # Errors
 ///
 /// [`BackupError`] when one cannot be captured; none is under way any more then.
-pub(super) async fn capture(
-    layout: &Layout,
-    mut tiers: Vec<OwnTier>,
-    tree: &Path,
-) -> Result<Vec<OwnTier>, BackupError> {
+pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>, BackupError> {
     for _ in 0..TRIES {
+        let tiers = tiers_of(layout).await?;
         refuse_few_files(tiers.len(), process::open_files_limit())?;
+        prove(layout, &tiers).await?;
         let mut sources = Vec::with_capacity(tiers.len());
         for own in &tiers {
             sources.push(SnapshotSource::open(&own.path, own.can_write()).await?);
@@ -160,10 +148,7 @@ pub(super) async fn capture(
         for source in &mut sources {
             source.hold().await?;
         }
-        // On a read-only medium nobody writes; elsewhere the held connections have made logs, which a look shares.
-        let is_at_rest = tiers.first().is_some_and(|own| !own.can_write());
-        let now = tiers_of(layout, is_at_rest).await?;
-        if now == tiers {
+        if tiers_of(layout).await? == tiers {
             let targets: Vec<PathBuf> = tiers
                 .iter()
                 .map(|own| tree.join(&own.archive_path))
@@ -172,9 +157,6 @@ pub(super) async fn capture(
             return Ok(tiers);
         }
         // Dropped sources let their writers go.
-        drop(sources);
-        prove(&now, false).await?;
-        tiers = now;
     }
     Err(BackupError::AgentsChanging { tries: TRIES })
 }

@@ -92,7 +92,7 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         atomic::create_dir_private(&beside)?;
     }
     let staging = Staging::create(&beside, &job.id)?;
-    let tiers = capture::capture(&job.layout, outline.tiers, &staging.tree()).await?;
+    let tiers = capture::capture(&job.layout, &staging.tree()).await?;
     fault("backup.captured");
     let mut members = capture::describe(&tiers, &staging.tree()).await?;
     let mut found = outline.found;
@@ -139,10 +139,8 @@ struct Outline {
 impl Outline {
     async fn of(job: &BackupJob) -> Result<Self, BackupError> {
         let archive = destination(job)?;
-        let lock = capture::shared(&job.layout)?;
-        let tiers = capture::tiers_of(&job.layout, lock.is_at_rest()).await?;
-        capture::prove(&tiers, lock.is_at_rest()).await?;
-        drop(lock);
+        let tiers = capture::tiers_of(&job.layout).await?;
+        capture::prove(&job.layout, &tiers).await?;
         let found = walk_root(job, &tiers).await?;
         let files = found.foreign.iter().chain(&found.files);
         // Compression cannot be counted on, and the copies stand beside the archive: below this it must fail.

@@ -6,10 +6,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::BackupError;
+use super::capture;
 use super::journal::{Journal, Phase, Register, Swap, exists, staged};
 use super::manifest::{Manifest, Member, MemberKind, Role};
 use super::verify::{self, Verified, need};
-use super::{BackupError, capture};
 use crate::clock::Clock;
 use crate::db::{Access, Db, DbCopy, Durability, Release, WriteAccess};
 use crate::fs::{FsError, Layout, atomic, fault};
@@ -343,10 +344,7 @@ async fn prove_target(layout: &Layout) -> Result<(), BackupError> {
             target: layout.root().to_owned(),
         });
     }
-    let lock = capture::shared(layout)?;
-    let access = Access::Look {
-        is_at_rest: lock.is_at_rest(),
-    };
+    let (_hold, access) = capture::look(layout);
     let global = Db::open(&layout.global_db(), &Tier::Global, access).await?;
     global.close().await;
     Ok(())

@@ -325,10 +325,12 @@ impl Service {
     }
 }
 
-/// What stands in for a configuration that cannot be read.
+/// What stands in for a configuration that cannot be read, with the reason and the place.
 fn unreadable(error: config::ConfigError) -> Config {
+    let place = std::error::Error::source(&error).map(|source| format!(": {source}"));
+    let warning = format!("{error}{}", place.unwrap_or_default());
     Config {
-        warnings: vec![format!("config.toml cannot be read: {error}")],
+        warnings: vec![warning],
         ..Config::default()
     }
 }
