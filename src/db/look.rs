@@ -79,12 +79,18 @@ fn is_wal(path: &Path) -> Result<bool, fs::FsError> {
     }
 }
 
-/// Copies the database, its log and its rollback journal into a private folder.
+/// Copies the database, its log and its rollback journal into a private folder of the system's place
+/// for temporary files.
 pub(super) fn copy(path: &Path) -> Result<Look, OpenError> {
+    copy_into(path, &std::env::temp_dir())
+}
+
+/// The same into a private folder in `place`.
+pub(super) fn copy_into(path: &Path, place: &Path) -> Result<Look, OpenError> {
     let dir = tempfile::Builder::new()
         .prefix("zeroclaw-look-")
         .permissions(PermissionsExt::from_mode(0o700))
-        .tempdir()
+        .tempdir_in(place)
         .map_err(fs::FsError::at("copying aside", path))?;
     let target = dir.path().join("look.sqlite");
     fs::atomic::copy_private(path, &target)?;
