@@ -9,6 +9,7 @@
 )]
 
 mod cli;
+mod db;
 mod fixtures;
 mod guard;
 mod schema;
