@@ -35,6 +35,7 @@ pub(super) struct ParallelGzip<W: Write> {
     // In the order of the input.
     pending: VecDeque<Receiver<Compressed>>,
     threads: usize,
+    is_empty: bool,
 }
 
 impl<W: Write> ParallelGzip<W> {
@@ -53,12 +54,16 @@ impl<W: Write> ParallelGzip<W> {
             jobs,
             pending: VecDeque::new(),
             threads,
+            is_empty: true,
         }
     }
 
     /// Compresses and writes what is left, and gives the sink back.
     pub(super) fn finish(mut self) -> io::Result<W> {
-        self.send()?;
+        // Nothing at all is one empty member: no bytes would be no gzip file.
+        if self.is_empty || !self.block.is_empty() {
+            self.send()?;
+        }
         while !self.pending.is_empty() {
             self.take()?;
         }
@@ -67,9 +72,7 @@ impl<W: Write> ParallelGzip<W> {
     }
 
     fn send(&mut self) -> io::Result<()> {
-        if self.block.is_empty() {
-            return Ok(());
-        }
+        self.is_empty = false;
         let block = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
         let (reply, receiver) = sync_channel(1);
         let sent = self.jobs.send(Job { block, reply });

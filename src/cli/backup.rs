@@ -1,78 +1,68 @@
 //! `zeroclaw backup`.
 
-use clap::{Args, Subcommand};
-use zeroclaw::model::BackupRun;
-use zeroclaw::service::{Request, Response};
+use clap::Subcommand;
 
-use super::args::LimitArgs;
-use super::output::{Column, Table, or_dash, size, span, time};
-use super::{CliError, Context, Exit, ask};
+use super::{CliError, Context, Exit};
+
+mod create;
+mod list;
+mod report;
+mod restore;
+mod verify;
 
 /// Write, prove and bring back archives of the whole root
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupCommand {
+    /// Write an archive of both tiers, the configuration and the keys
+    ///
+    /// One compressed file, readable by you alone, with every database as a consistent copy of one
+    /// instant. It is read back and proved before it gets its name, and never overwrites a file.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::Refused,
+    ]))]
+    Create(create::CreateArgs),
+    /// Prove an archive
+    ///
+    /// Checks its structure and every digest, and opens every database in it: integrity, references,
+    /// owner, rows. Ends with 6 when anything is wrong, and names it.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+    ]))]
+    Verify(verify::VerifyArgs),
+    /// Bring an archive back
+    ///
+    /// The archive is proved first. What is replaced is set aside, never deleted, and a restore that
+    /// is cut off leaves all old or all new. Without --yes nothing is written.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Restore(restore::RestoreArgs),
     /// List backups, verifications and restores, newest first
     #[command(after_long_help = Exit::help_of_look())]
-    List(ListArgs),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    limit: LimitArgs,
+    List(list::ListArgs),
 }
 
 impl BackupCommand {
     pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
         match self {
-            Self::List(args) => list(context, args).await,
+            Self::Create(args) => create::run(context, args).await,
+            Self::Verify(args) => verify::run(context, args).await,
+            Self::Restore(args) => restore::run(context, args).await,
+            Self::List(args) => list::run(context, args).await,
         }
     }
-}
-
-async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
-    let limit = args.limit.page();
-    let Response::Backups(runs) = ask(context, Request::BackupList { limit }).await? else {
-        return Err(CliError::wrong_answer());
-    };
-    if context.json() {
-        context.out.json(&runs)?;
-    } else if runs.is_empty() {
-        context
-            .out
-            .note("no backups; `zeroclaw backup create` writes one");
-    } else {
-        context.out.table(&run_table(&runs))?;
-    }
-    Ok(Exit::Done)
-}
-
-fn run_table(runs: &[BackupRun]) -> Table {
-    let mut table = Table::new(&[
-        Column::word("began"),
-        Column::word("kind"),
-        Column::word("status"),
-        Column::number("took").minor(),
-        Column::number("size"),
-        Column::text("archive"),
-        Column::text("error"),
-    ]);
-    for run in runs {
-        let bytes = run
-            .archive_bytes
-            .and_then(|bytes| u64::try_from(bytes).ok());
-        let took = run
-            .finished_at_ms
-            .map(|end| end.saturating_sub(run.created_at_ms));
-        table.row([
-            time(run.created_at_ms),
-            run.kind.to_string(),
-            run.status.to_string(),
-            or_dash(took.map(span)),
-            or_dash(bytes.map(size)),
-            run.archive_path.clone(),
-            or_dash(run.error.as_deref()),
-        ]);
-    }
-    table
 }

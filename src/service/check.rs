@@ -2,8 +2,8 @@
 
 use super::{Service, ServiceError};
 use crate::db::{
-    FULL_TEXT_INDEXES, SnapshotSource, check_connection, check_full_text, check_relations,
-    open_snapshot,
+    DbError, DbErrorKind, FULL_TEXT_INDEXES, SnapshotSource, check_connection, check_full_text,
+    check_relations, open_snapshot,
 };
 use crate::fs::{FsError, sidecars};
 use crate::model::{AgentId, CheckOutcome, Tier, TierCheck};
@@ -67,8 +67,8 @@ impl Service {
         };
         check.schema_version = Some(db.version());
         let mut conn = db.read().await?;
-        check.integrity = outcome(check_connection(&mut conn).await);
-        check.foreign_keys = outcome(check_relations(&mut conn).await);
+        check.integrity = outcome(check_connection(&mut conn).await)?;
+        check.foreign_keys = outcome(check_relations(&mut conn).await)?;
         drop(conn);
         if matches!(tier, Tier::Agent(_)) && check.integrity.is_ok() {
             check.full_text = self.check_index(&path, tier).await?;
@@ -93,15 +93,16 @@ impl Service {
         gate.release().await?;
         run.finish().await?;
         let mut conn = open_snapshot(&copy, tier).await?;
-        Ok(outcome(
-            check_full_text(&mut conn, &FULL_TEXT_INDEXES).await,
-        ))
+        outcome(check_full_text(&mut conn, &FULL_TEXT_INDEXES).await)
     }
 }
 
-fn outcome(result: Result<CheckOutcome, crate::db::DbError>) -> CheckOutcome {
-    // Damage deep enough to stop the check is what the check was for.
-    result.unwrap_or_else(|error| CheckOutcome::Failed {
-        lines: vec![error.to_string()],
-    })
+fn outcome(result: Result<CheckOutcome, DbError>) -> Result<CheckOutcome, ServiceError> {
+    match result {
+        // Damage deep enough to stop the check is what the check was for.
+        Err(error) if error.kind() == DbErrorKind::Corrupt => Ok(CheckOutcome::Failed {
+            lines: vec![error.to_string()],
+        }),
+        other => Ok(other?),
+    }
 }

@@ -122,7 +122,9 @@ impl Service {
             });
         }
         let lock = RootLock::shared_if_present(&layout)?;
-        let config = Config::load(&layout.config_file())?.unwrap_or_default();
+        // A slip in the configuration must not hide the state: it is told, and defaults stand in.
+        let config =
+            Config::load(&layout.config_file()).map_or_else(unreadable, Option::unwrap_or_default);
         let is_at_rest = is_at_rest(&lock);
         let global = Db::open(
             &layout.global_db(),
@@ -320,6 +322,14 @@ impl Service {
             close(db).await;
         }
         close(self.tiers.global).await;
+    }
+}
+
+/// What stands in for a configuration that cannot be read.
+fn unreadable(error: config::ConfigError) -> Config {
+    Config {
+        warnings: vec![format!("config.toml cannot be read: {error}")],
+        ..Config::default()
     }
 }
 

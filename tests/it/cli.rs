@@ -1,5 +1,6 @@
 //! The compiled program from outside: exit codes, what it prints, what it leaves alone.
 
+mod backup;
 mod exits;
 mod json;
 mod looking;

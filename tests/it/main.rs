@@ -8,6 +8,7 @@
     reason = "a test may stop and talk, and its names are its documentation"
 )]
 
+mod backup;
 mod cli;
 mod db;
 mod fixtures;

@@ -1,0 +1,31 @@
+//! What is in an archive, as a table.
+
+use zeroclaw::service::backup::MemberReport;
+
+use crate::cli::output::{Column, Table, or_dash, size};
+
+/// One row a member.
+pub(super) fn member_table(members: &[MemberReport]) -> Table {
+    let mut table = Table::new(&[
+        Column::word("kind"),
+        Column::word("role").minor(),
+        Column::word("agent").minor(),
+        Column::number("size"),
+        Column::number("rows").minor(),
+        Column::word("integrity"),
+        Column::text("path"),
+    ]);
+    for member in members {
+        let rows = member.rows.as_ref().map(|rows| rows.values().sum::<i64>());
+        table.row([
+            member.kind.to_string(),
+            or_dash(member.role.as_ref()),
+            or_dash(member.agent_id.as_ref()),
+            size(member.bytes),
+            or_dash(rows),
+            or_dash(member.integrity.as_deref()),
+            member.path.clone(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,9 @@
+//! Backup, verification and restore, through the library, on real roots.
+
+mod contents;
+mod create;
+mod damage;
+mod home;
+mod hostile;
+mod kill;
+mod restore;
