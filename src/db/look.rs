@@ -1,8 +1,8 @@
 //! Opening without leaving a trace.
 //!
 //! A read-only connection to a WAL database still creates `-wal` and `-shm`, and leaves them. So a
-//! database at rest (no log beside it) is opened `immutable`, one with a log and its index beside it
-//! plainly, and one with a log but no index through a private copy.
+//! database without a log is opened `immutable`, one that a writer has open plainly, and one whose
+//! log a killed writer left through a private copy.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -26,13 +26,23 @@ pub(super) enum Look {
 
 /// Decides how to look at the database at `path` without leaving a trace.
 ///
+/// * `is_at_rest`: no writer lives, so a log and its index are what a killed one left. The index would
+///   be made anew in place by whoever opens it, so they are read from a copy too.
+///
 /// `Immutable` is a promise that nobody writes: the caller keeps writers out, or compares
 /// [`stamp`]s of before and after.
-pub(super) fn choose(path: &Path) -> Result<Look, OpenError> {
+pub(super) fn choose(path: &Path, is_at_rest: bool) -> Result<Look, OpenError> {
     let [wal, shm, _] = fs::sidecars(path);
     let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
     match (has_log, shm.exists()) {
         (false, _) => Ok(Look::Immutable),
+        (true, true) if is_at_rest => match copy(path) {
+            // The index holds nothing that its log does not: better touched than not looked at.
+            Err(OpenError::Fs(error)) if error.kind() == fs::FsErrorKind::NoSpace => {
+                Ok(Look::Shared)
+            }
+            copied => copied,
+        },
         (true, true) => Ok(Look::Shared),
         (true, false) => copy(path),
     }

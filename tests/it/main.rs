@@ -10,6 +10,7 @@
 
 mod backup;
 mod cli;
+mod db;
 mod fixtures;
 mod guard;
 mod schema;
