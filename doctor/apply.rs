@@ -27,6 +27,19 @@ pub(crate) struct Applied {
     pub(crate) quarantine: Option<String>,
 }
 
+impl Applied {
+    /// Of a source that only repeats another one.
+    pub(crate) fn of_repeated(survey: &Survey) -> Self {
+        let counts = survey.counts.iter();
+        Self {
+            counts: counts
+                .map(|(kind, count)| ((*kind).to_owned(), *count))
+                .collect(),
+            ..Self::default()
+        }
+    }
+}
+
 /// A tier's part in an import.
 enum Part {
     /// In a transaction that is still open.

@@ -89,6 +89,27 @@ impl Sink for Survey {
     }
 }
 
+/// Counts what a source repeats that another one stands for.
+#[derive(Default)]
+struct Repeated(Survey);
+
+impl Sink for Repeated {
+    async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
+        for item in items {
+            match &item {
+                Item::Record { record, .. } => {
+                    let counts = self.0.counts.entry(record.kind()).or_default();
+                    counts.records += 1;
+                    counts.merged += 1;
+                }
+                Item::Note { .. } => {}
+                _ => self.0.remember(&item),
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What is to happen with one source, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -273,6 +294,11 @@ async fn decide(
             survey.error = Some(error.to_string());
         }
         planned.survey = survey;
+    } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
+        let mut repeated = Repeated::default();
+        // One of which nothing can be read repeats nothing; it is moved aside all the same.
+        let _ = read(&planned.source, owners, scratch, &mut repeated).await;
+        planned.survey = repeated.0;
     }
     planned
 }

@@ -653,11 +653,12 @@ impl Run<'_> {
             source.status = "archived";
             source.now_at = below(&target);
             if self.receipt(planned).await?.is_none() {
-                let mut receipt = self.receipt_of(planned, &Applied::default());
+                let mut receipt = self.receipt_of(planned, &Applied::of_repeated(&planned.survey));
                 receipt.status = SourceStatus::Discarded;
                 receipt.removed_source = true;
                 receipt.retired_path = Some(below(&target));
-                receipt.report_json = json!({ "reason": planned.reason }).to_string();
+                receipt.report_json =
+                    json!({ "reason": planned.reason, "counts": source.counts }).to_string();
                 settled.push(receipt);
             }
         }
