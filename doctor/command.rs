@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use zeroclaw::model::{AgentId, KindCount, MigrationRun, PageLimit, SourceReceipt};
+use zeroclaw::model::{AgentId, MigrationRun, PageLimit, SourceReceipt};
 use zeroclaw::service::{Request, Response, RunHistory};
 
 use crate::cli::output::{Column, Fields, Table, or_dash, size, time};
 use crate::cli::{CliError, Context, Exit, ask};
 
-use super::finding::{Finding, Level};
-use super::plan::Action;
+use super::finding::Level;
 use super::preflight::PreflightError;
-use super::report::{AgentReport, OtherReport, Report};
-use super::run::{self, DoctorError, Task};
+use super::report::Report;
+use super::show::show;
 use super::sources::zeroclaw::surfaces::FORMATS;
+use super::task::{DoctorError, Task};
 
 /// Find state of older installs, and import it with --fix
 ///
@@ -82,9 +82,9 @@ pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Result<Exit, Cli
         }
     };
     let done = if args.fix {
-        run::fix(&task, &tell).await
+        super::run::fix(&task, &tell).await
     } else {
-        run::look(&task).await
+        super::run::look(&task).await
     };
     let report = done.map_err(|error| failure(&error))?;
     if context.json() {
@@ -135,7 +135,7 @@ fn task(args: &DoctorArgs, context: &Context) -> Result<Task, CliError> {
 }
 
 fn failure(error: &DoctorError) -> CliError {
-    let told = CliError::new(Exit::from(run::kind(error)), error.to_string());
+    let told = CliError::new(Exit::from(error.kind()), error.to_string());
     let told = match std::error::Error::source(error) {
         Some(cause) => told.because(cause),
         None => told,
@@ -171,184 +171,6 @@ fn exit(report: &Report) -> Exit {
     } else {
         Exit::Done
     }
-}
-
-fn show(context: &Context, report: &Report) -> Result<(), CliError> {
-    let out = &context.out;
-    if !report.sources.is_empty() {
-        out.table(&source_table(report))?;
-        out.text("\n")?;
-    }
-    if !report.agents.is_empty() {
-        out.table(&agent_table(&report.agents))?;
-        out.text("\n")?;
-    }
-    if !report.others.is_empty() {
-        out.table(&other_table(&report.others))?;
-        out.text("\n")?;
-    }
-    show_findings(context, &report.findings)?;
-    out.heading(&verdict(report))
-}
-
-/// Findings of one kind together, what to do about them once.
-fn show_findings(context: &Context, findings: &[Finding]) -> Result<(), CliError> {
-    let mut codes: Vec<&str> = Vec::new();
-    for finding in findings {
-        if !codes.contains(&finding.code) {
-            codes.push(finding.code);
-        }
-    }
-    for code in codes {
-        let mut remedy = None;
-        for finding in findings.iter().filter(|finding| finding.code == code) {
-            let level = finding.level.as_str();
-            context.out.text(&format!(
-                "{level} [{code}] {}: {}\n",
-                finding.place, finding.message
-            ))?;
-            remedy = finding.remedy.as_ref();
-        }
-        if let Some(remedy) = remedy {
-            context.out.text(&format!("    remedy: {remedy}\n"))?;
-        }
-    }
-    Ok(())
-}
-
-fn verdict(report: &Report) -> String {
-    let total = &report.total;
-    let count = |level| {
-        report
-            .findings
-            .iter()
-            .filter(|finding| finding.level == level)
-            .count()
-    };
-    let (errors, warnings) = (count(Level::Error), count(Level::Warning));
-    let rest = if errors + warnings == 0 {
-        String::new()
-    } else {
-        format!("; {errors} errors, {warnings} warnings")
-    };
-    if report.mode == "look" {
-        let pending = report
-            .sources
-            .iter()
-            .filter(|source| matches!(source.action, Action::Import | Action::Archive))
-            .count();
-        return if pending == 0 {
-            format!("nothing to import{rest}")
-        } else {
-            format!(
-                "{} records in {pending} sources wait for `zeroclaw doctor --fix`; nothing was changed{rest}",
-                total.records
-            )
-        };
-    }
-    if !report.changed {
-        return format!("nothing to do; nothing was changed{rest}");
-    }
-    let mut text = format!(
-        "{} records: {} imported, {} already present, {} merged, {} refused{rest}",
-        total.records, total.imported, total.present, total.merged, total.refused
-    );
-    if let Some(run) = &report.run {
-        text.push_str(&format!("; run {run}, now in {}", report.root));
-    }
-    if let Some(backup) = &report.backup {
-        text.push_str(&format!("; before that archived in {backup}"));
-    }
-    text
-}
-
-fn source_table(report: &Report) -> Table {
-    let mut table = Table::new(&[
-        Column::text("source"),
-        Column::word("records of"),
-        Column::number("in"),
-        Column::number("imported"),
-        Column::number("present"),
-        Column::number("merged"),
-        Column::number("refused"),
-        Column::word("status"),
-        Column::text("now at"),
-    ]);
-    for source in &report.sources {
-        let status = source.reason.as_ref().map_or_else(
-            || source.status.to_owned(),
-            |reason| format!("{}: {reason}", source.status),
-        );
-        let mut row = |kind: &str, count: &KindCount| {
-            table.row([
-                source.path.clone(),
-                kind.to_owned(),
-                count.records.to_string(),
-                if report.mode == "look" {
-                    "-".to_owned()
-                } else {
-                    count.imported.to_string()
-                },
-                if report.mode == "look" {
-                    "-".to_owned()
-                } else {
-                    count.present.to_string()
-                },
-                count.merged.to_string(),
-                count.refused.to_string(),
-                status.clone(),
-                source.now_at.clone(),
-            ]);
-        };
-        if source.counts.is_empty() {
-            row("-", &KindCount::default());
-        }
-        for (kind, count) in &source.counts {
-            row(kind, count);
-        }
-    }
-    table
-}
-
-fn agent_table(agents: &[AgentReport]) -> Table {
-    let mut table = Table::new(&[
-        Column::word("agent"),
-        Column::word("status"),
-        Column::text("reason"),
-    ]);
-    for agent in agents {
-        table.row([
-            agent.agent.clone(),
-            agent.status.to_owned(),
-            or_dash(agent.reason),
-        ]);
-    }
-    table
-}
-
-fn other_table(others: &[OtherReport]) -> Table {
-    let mut table = Table::new(&[
-        Column::word("surface"),
-        Column::text("path"),
-        Column::number("files"),
-        Column::number("size"),
-        Column::text("what happens"),
-    ]);
-    for other in others {
-        let fate = match other.fate {
-            "later" => "known, not imported by this release; left in place",
-            "kept" => "stays a file",
-            _ => "no state; left in place",
-        };
-        table.row([
-            other.surface.to_owned(),
-            other.path.clone(),
-            other.files.to_string(),
-            size(other.bytes),
-            fate.to_owned(),
-        ]);
-    }
-    table
 }
 
 async fn history(args: HistoryArgs, context: &Context) -> Result<Exit, CliError> {

@@ -14,13 +14,24 @@ const DEFAULT_AGENT: &str = "default";
 #[derive(Clone, Debug)]
 pub(crate) struct Owners {
     config: Config,
+    own: Option<Config>,
     renames: BTreeMap<String, String>,
 }
 
 impl Owners {
-    /// By `config` (of the root that is imported), with names replaced as `renames` says.
-    pub(crate) fn new(config: Config, renames: BTreeMap<String, String>) -> Self {
-        Self { config, renames }
+    /// By `config` of the root that is imported, with names replaced as `renames` says.
+    ///
+    /// * `own`: configuration of the root imported into, where that is another one and has one.
+    pub(crate) fn new(
+        config: Config,
+        own: Option<Config>,
+        renames: BTreeMap<String, String>,
+    ) -> Self {
+        Self {
+            config,
+            own,
+            renames,
+        }
     }
 
     /// The configuration.
@@ -37,7 +48,13 @@ impl Owners {
 
     /// Whether an agent takes part, and why not.
     pub(crate) fn status(&self, id: &AgentId) -> (AgentStatus, Option<&'static str>) {
-        if self.config.agents.contains_key(id.as_str()) {
+        if self
+            .own
+            .as_ref()
+            .unwrap_or(&self.config)
+            .agents
+            .contains_key(id.as_str())
+        {
             (AgentStatus::Active, None)
         } else {
             (AgentStatus::Retired, Some("not in the configuration"))
@@ -158,7 +175,7 @@ mod tests {
     use super::*;
 
     fn owners(text: &str) -> Owners {
-        Owners::new(Config::parse(text).unwrap(), BTreeMap::new())
+        Owners::new(Config::parse(text).unwrap(), None, BTreeMap::new())
     }
 
     const TWO: &str = "schema_version = 3
@@ -192,7 +209,7 @@ mod tests {
         assert!(error.contains("--agent-map"), "{error}");
 
         let renames = BTreeMap::from([("агент✨".to_owned(), "agent".to_owned())]);
-        let owners = Owners::new(Config::parse(TWO).unwrap(), renames);
+        let owners = Owners::new(Config::parse(TWO).unwrap(), None, renames);
         assert_eq!(owners.named("агент✨").unwrap().as_str(), "agent");
     }
 

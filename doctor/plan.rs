@@ -7,9 +7,10 @@ use serde::Serialize;
 use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceStatus, Tier};
 
 use super::finding::{Finding, Level};
+use super::names::escaped;
 use super::owner::Owners;
 use super::record::{Item, Record};
-use super::scan::{Disposition, Scan, Source, escaped};
+use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};

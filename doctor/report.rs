@@ -6,8 +6,8 @@ use serde::Serialize;
 use zeroclaw::model::{KindCount, Tier};
 
 use super::finding::{Finding, Level};
+use super::names::escaped;
 use super::plan::{Action, Plan, PlannedSource, tiers};
-use super::scan::escaped;
 use super::sources::zeroclaw::surfaces::Fate;
 
 /// A record that was not taken.
@@ -60,10 +60,10 @@ impl SourceReport {
             bytes: planned.source.bytes,
             action: planned.action,
             reason: planned.reason.clone(),
-            status: if planned.action == Action::Leave {
-                "left"
-            } else {
-                "planned"
+            status: match planned.action {
+                Action::Leave => "left",
+                Action::Done => "done",
+                Action::Import | Action::Archive => "planned",
             },
             tiers: tiers(planned).iter().map(Tier::to_string).collect(),
             counts: survey

@@ -10,7 +10,7 @@ use zeroclaw::service::Importer;
 use zeroclaw::service::backup::{CreateOptions, create_with};
 
 use super::plan::{Action, Plan};
-use super::run::{DoctorError, Task};
+use super::task::{DoctorError, Task};
 
 /// Bytes the archive may need, at most.
 pub(crate) fn estimate(task: &Task, plan: &Plan) -> u64 {

@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use super::BackupError;
 use super::capture::{self, OwnTier};
-use super::manifest::{FORMAT_VERSION, LeftOut, Manifest, Member, MemberKind, hex};
+use super::gather;
+use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role};
 use super::pack::pack;
 use super::staging::Staging;
 use super::verify;
-use super::walk::{self, Found, FoundFile, Search};
+use super::walk::{self, Found, Search};
 use crate::clock::{rfc3339, utc_stamp};
 use crate::fs::fault;
 use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX};
-use crate::fs::{FsError, FsErrorKind, Layout, atomic, sidecars, space};
+use crate::fs::{FsError, FsErrorKind, Layout, atomic, space};
+use crate::model::Tier;
 
 /// Characters of the identity in an archive's name.
 const SHORT_ID: usize = 8;
@@ -63,7 +65,7 @@ pub async fn plan(job: &BackupJob) -> Result<BackupDone, BackupError> {
     let outline = Outline::of(job).await?;
     let mut members: Vec<Member> = outline.tiers.iter().map(planned_tier).collect();
     let files = outline.found.foreign.iter().chain(&outline.found.files);
-    members.extend(files.map(planned_file));
+    members.extend(files.map(gather::planned));
     let warnings = outline.found.warnings.clone();
     let manifest = manifest(job, members, outline.found);
     Ok(BackupDone {
@@ -94,7 +96,7 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
     fault("backup.captured");
     let mut members = capture::describe(&tiers, &staging.tree()).await?;
     let mut found = outline.found;
-    gather(job, &staging, &mut members, &mut found).await?;
+    gather::gather(job, &staging, &mut members, &mut found).await?;
     let mut warnings = std::mem::take(&mut found.warnings);
     if !job.with_secrets && members.iter().any(|it| it.kind == MemberKind::Config) {
         warnings.push(
@@ -209,138 +211,6 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-/// Copies everything that is no tier into the staging folder.
-async fn gather(
-    job: &BackupJob,
-    staging: &Staging,
-    members: &mut Vec<Member>,
-    found: &mut Found,
-) -> Result<(), BackupError> {
-    let root = job.layout.root();
-    let is_extra = |path: &str| job.extra.iter().any(|extra| extra == Path::new(path));
-    for file in std::mem::take(&mut found.foreign) {
-        if is_extra(&file.path) {
-            // Below, with what may be lost of it if it cannot be read.
-            continue;
-        }
-        let target = staging.place(&file.path)?;
-        let from = root.join(&file.path);
-        let captured = capture::capture_foreign(&from, &target, &file.path, file.mode, false).await;
-        match captured {
-            Ok(member) => members.push(member),
-            Err(error) => {
-                capture::discard(&target)?;
-                found
-                    .warnings
-                    .push(format!("{} is left out: {error}", file.path));
-                found.left_out.push(LeftOut {
-                    path: file.path,
-                    reason: "a database of another program that cannot be read".to_owned(),
-                });
-            }
-        }
-    }
-    for file in std::mem::take(&mut found.files) {
-        if let Some(member) = copy(staging, root, &file, &mut found.warnings).await? {
-            members.push(member);
-        }
-    }
-    for extra in &job.extra {
-        add_extra(staging, root, extra, members, found).await?;
-    }
-    found.left_out.retain(|left| {
-        !members
-            .iter()
-            .any(|member| member.archive_path == left.path)
-    });
-    Ok(())
-}
-
-/// Takes a file along that nobody writes: a database as a copy, or byte for byte with its logs if it cannot be read.
-async fn add_extra(
-    staging: &Staging,
-    root: &Path,
-    extra: &Path,
-    members: &mut Vec<Member>,
-    found: &mut Found,
-) -> Result<(), BackupError> {
-    let Some(path) = extra
-        .to_str()
-        .filter(|path| super::names::fault(path).is_none())
-    else {
-        let path = extra.to_string_lossy();
-        found
-            .warnings
-            .push(format!("{path} is left out: its name cannot travel"));
-        return Ok(());
-    };
-    let has = |members: &[Member], path: &str| members.iter().any(|it| it.archive_path == path);
-    if has(members, path) {
-        return Ok(());
-    }
-    let from = root.join(extra);
-    let meta = std::fs::symlink_metadata(&from).map_err(FsError::at("look at", &from))?;
-    let mode = std::os::unix::fs::MetadataExt::mode(&meta) & 0o777;
-    let is_database = walk::has_magic(&from).map_err(FsError::at("read", &from))?;
-    if is_database {
-        let target = staging.place(path)?;
-        match capture::capture_foreign(&from, &target, path, mode, true).await {
-            Ok(member) => {
-                members.push(member);
-                return Ok(());
-            }
-            Err(error) => {
-                capture::discard(&target)?;
-                found
-                    .warnings
-                    .push(format!("{path} is kept byte for byte: {error}"));
-            }
-        }
-    }
-    // The logs beside an unreadable database are part of what it is.
-    let beside = sidecars(extra).into_iter().filter(|_| is_database);
-    for part in std::iter::once(extra.to_owned()).chain(beside) {
-        let Some(path) = part.to_str() else { continue };
-        if has(members, path) || !root.join(&part).is_file() {
-            continue;
-        }
-        let file = FoundFile {
-            kind: MemberKind::File,
-            path: path.to_owned(),
-            bytes: 0,
-            mode,
-        };
-        if let Some(member) = copy(staging, root, &file, &mut found.warnings).await? {
-            members.push(member);
-        }
-    }
-    Ok(())
-}
-
-/// Copies one file; `None`, with a warning, when it has gone meanwhile.
-async fn copy(
-    staging: &Staging,
-    root: &Path,
-    file: &FoundFile,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Member>, BackupError> {
-    let from = root.join(&file.path);
-    let to = staging.place(&file.path)?;
-    let copied = tokio::task::spawn_blocking(move || atomic::copy_private(&from, &to));
-    let (bytes, digest) = match copied.await.map_err(|_| BackupError::Stopped)? {
-        Ok(copied) => copied,
-        Err(error) if error.kind() == FsErrorKind::NotFound => {
-            warnings.push(format!("{} went away while it was copied", file.path));
-            return Ok(None);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let mut member = planned_file(file);
-    member.bytes = bytes;
-    member.sha256 = hex(&digest);
-    Ok(Some(member))
-}
-
 async fn write(path: &Path, manifest: &Manifest, tree: &Path) -> Result<u64, BackupError> {
     let (path, manifest, tree) = (path.to_owned(), manifest.clone(), tree.to_owned());
     let packed = tokio::task::spawn_blocking(move || pack(&path, &manifest, &tree));
@@ -362,8 +232,6 @@ fn manifest(job: &BackupJob, members: Vec<Member>, mut found: Found) -> Manifest
 }
 
 fn planned_tier(own: &OwnTier) -> Member {
-    use super::manifest::Role;
-    use crate::model::Tier;
     Member {
         kind: MemberKind::Database,
         role: Some(match own.tier {
@@ -376,22 +244,6 @@ fn planned_tier(own: &OwnTier) -> Member {
         bytes: own.bytes(),
         sha256: String::new(),
         mode: 0o600,
-        rows: None,
-        integrity: None,
-    }
-}
-
-fn planned_file(file: &FoundFile) -> Member {
-    use super::manifest::Role;
-    Member {
-        kind: file.kind,
-        role: (file.kind == MemberKind::Database).then_some(Role::Foreign),
-        agent_id: None,
-        schema_version: None,
-        archive_path: file.path.clone(),
-        bytes: file.bytes,
-        sha256: String::new(),
-        mode: file.mode,
         rows: None,
         integrity: None,
     }

@@ -9,6 +9,7 @@ mod archive;
 mod capture;
 mod create;
 mod error;
+mod gather;
 mod gzip;
 mod journal;
 mod manifest;
@@ -16,6 +17,7 @@ mod names;
 mod pack;
 mod restore;
 mod staging;
+mod stream;
 mod verify;
 mod walk;
 

@@ -6,6 +6,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tempfile::TempDir;
 
@@ -23,20 +24,30 @@ pub(super) enum Look {
     Copy(TempDir, PathBuf),
 }
 
-/// Decides how to look at the database at `path`.
+/// Decides how to look at the database at `path` without leaving a trace.
 ///
-/// `is_at_rest` says that the caller holds the root against writers; only then may a file without
-/// a log be taken as immutable.
-pub(super) fn choose(path: &Path, is_at_rest: bool) -> Result<Look, OpenError> {
+/// `Immutable` is a promise that nobody writes: the caller keeps writers out, or compares
+/// [`stamp`]s of before and after.
+pub(super) fn choose(path: &Path) -> Result<Look, OpenError> {
     let [wal, shm, _] = fs::sidecars(path);
     let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
-    let has_index = shm.exists();
-    match (has_log, has_index) {
-        (false, _) if is_at_rest => Ok(Look::Immutable),
-        (false, false) => Ok(Look::Immutable),
-        (_, true) => Ok(Look::Shared),
+    match (has_log, shm.exists()) {
+        (false, _) => Ok(Look::Immutable),
+        (true, true) => Ok(Look::Shared),
         (true, false) => copy(path),
     }
+}
+
+/// Size and time of the last change of the database and of its log, where they exist.
+///
+/// Equal ones mean that nobody wrote in between: a writer makes a log before it changes the
+/// database, and lives longer than the clock of any file system ticks.
+pub(super) fn stamp(path: &Path) -> [Option<(u64, SystemTime)>; 2] {
+    let [wal, _, _] = fs::sidecars(path);
+    [path, &wal].map(|file| {
+        let meta = std::fs::metadata(file).ok()?;
+        Some((meta.len(), meta.modified().ok()?))
+    })
 }
 
 /// Decides how to look at a database of unknown origin, which somebody may be writing.
@@ -85,4 +96,29 @@ pub(super) fn copy(path: &Path) -> Result<Look, OpenError> {
         }
     }
     Ok(Look::Copy(dir, target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_writer_does_changes_the_stamp() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sqlite");
+        let [wal, _, _] = fs::sidecars(&path);
+        let mut stamps = vec![stamp(&path)];
+        for (file, bytes) in [(&path, 0), (&path, 8), (&wal, 0), (&wal, 4), (&path, 16)] {
+            std::fs::write(file, vec![0; bytes]).unwrap();
+            assert_eq!(stamp(&path), stamp(&path));
+            stamps.push(stamp(&path));
+        }
+        std::fs::remove_file(&wal).unwrap();
+        stamps.push(stamp(&path));
+
+        let mut different = stamps.clone();
+        different.dedup();
+
+        assert_eq!(different, stamps);
+    }
 }

@@ -29,4 +29,4 @@ pub use tx::{BulkTx, WriteTx};
 pub use writer::BoxFuture;
 
 /// SQLite older than this carries the WAL-reset corruption bug.
-const SQLITE_FLOOR: i32 = 3_051_003;
+const SQLITE_FLOOR: [u32; 3] = [3, 51, 3];

@@ -16,7 +16,7 @@ use super::look::{self, Look};
 use super::migrate::{self, Release, application_id, known_version, tables_of};
 use super::tx::{BulkTx, WriteTx};
 use super::writer::{BoxFuture, Writer};
-use crate::fs::{self, FileLock};
+use crate::fs::{self, FileLock, LockError};
 use crate::model::Tier;
 
 /// A connection that reads; it goes back to its pool when dropped.
@@ -27,6 +27,10 @@ pub type Reader = PoolConnection<Sqlite>;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for another process that migrates the same file.
 const MIGRATE_WAIT: Duration = Duration::from_secs(30);
+/// How often a file is looked at again that changes while it is looked at, and the pause between:
+/// together longer than the making of a schema (30 ms), which is what one meets.
+const INSPECT_TRIES: u32 = 20;
+const INSPECT_PAUSE: Duration = Duration::from_millis(25);
 /// Larger pages than SQLite's own 4 KiB made inserts of 584-byte rows 23 % faster.
 const PAGE_BYTES: u32 = 8_192;
 /// Pages in the log before the writer checkpoints: 8 MiB at our page size.
@@ -76,9 +80,18 @@ pub enum Access {
     Write(WriteAccess),
     /// Read only, leaving no trace: nothing is created, migrated or checkpointed.
     Look {
-        /// The caller holds the root against writers.
+        /// No writer lives: the caller holds the root against them, or nobody ever wrote it.
         is_at_rest: bool,
     },
+}
+
+/// What becomes of a file that holds nothing yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    /// It gets a schema: somebody was cut off while making it.
+    Fill,
+    /// It is refused: what was in it is gone, and nobody would be told.
+    Refuse,
 }
 
 /// An open database of one tier.
@@ -124,46 +137,49 @@ impl Db {
         }
         // Born 0600: the sidecars take this mode when they are born.
         fs::atomic::precreate_private(path)?;
-        Self::open(path, tier, Access::Write(access)).await
+        Self::open_write(path, tier, access, Empty::Fill).await
     }
 
     /// Opens an existing database.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: not there, newer than this release, of another tier or agent, with a table
-    /// missing, or SQLite failed. A file that is refused is left as it was.
+    /// [`OpenError`]: not there, empty, newer than this release, of another tier or agent, with a
+    /// table missing, or SQLite failed. A file that is refused is left as it was.
     pub async fn open(path: &Path, tier: &Tier, access: Access) -> Result<Self, OpenError> {
-        check_sqlite()?;
         if !path.exists() {
             return Err(OpenError::NotFound {
                 path: path.to_owned(),
             });
         }
         match access {
-            Access::Write(access) => Self::open_write(path, tier, access).await,
+            Access::Write(access) => Self::open_write(path, tier, access, Empty::Refuse).await,
             Access::Look { is_at_rest } => Self::open_look(path, tier, is_at_rest).await,
         }
     }
 
-    async fn open_write(path: &Path, tier: &Tier, access: WriteAccess) -> Result<Self, OpenError> {
+    async fn open_write(
+        path: &Path,
+        tier: &Tier,
+        access: WriteAccess,
+        empty: Empty,
+    ) -> Result<Self, OpenError> {
         let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
         // Proved through a handle that cannot write: a refused file stays as it was.
-        let mut identity = inspect(path, tier).await?;
+        let (_, mut identity) = inspect(path, tier).await?;
+        if identity.version == 0 && empty == Empty::Refuse {
+            return Err(is_empty(path, tier));
+        }
         if identity.version < known_version(tier) {
-            let _lock = FileLock::exclusive(&access.migrate_lock, MIGRATE_WAIT).map_err(|_| {
-                OpenError::Locked {
-                    path: path.to_owned(),
-                    waited: MIGRATE_WAIT,
-                }
-            })?;
+            let _lock = lock_migration(path, &access.migrate_lock).await?;
             // Another process may have migrated while this one waited.
-            identity = inspect(path, tier).await?;
+            (_, identity) = inspect(path, tier).await?;
             if identity.version < known_version(tier) {
                 let mut conn = write_options(path, Durability::Full)
                     .connect_here()
                     .await
                     .map_err(named)?;
+                check_sqlite(&mut conn).await?;
                 migrate::migrate(&mut conn, path, tier, access.release).await?;
                 conn.close().await.map_err(named)?;
             }
@@ -183,14 +199,14 @@ impl Db {
     }
 
     async fn open_look(path: &Path, tier: &Tier, is_at_rest: bool) -> Result<Self, OpenError> {
-        let mut look = look::choose(path, is_at_rest)?;
-        let mut seen = inspect_as(path, tier, &look).await;
-        if matches!(seen, Err(OpenError::Db(_))) && matches!(look, Look::Shared) {
-            // A read-only medium cannot share the log's index: read a private copy.
-            look = look::copy(path)?;
-            seen = inspect_as(path, tier, &look).await;
+        let (mut look, mut identity) = inspect(path, tier).await?;
+        if identity.version == 0 {
+            return Err(is_empty(path, tier));
         }
-        let identity = seen?;
+        if !is_at_rest && matches!(look, Look::Immutable) {
+            // A writer lives that may begin with this file at any moment: from here on its locks count.
+            (look, identity) = inspect_or_copy(path, tier, Look::Shared).await?;
+        }
         let options = look_options(path, &look);
         let copy = match look {
             Look::Copy(dir, _) => Some(dir),
@@ -300,8 +316,63 @@ pub(super) struct Identity {
     pub(super) version: i64,
 }
 
-async fn inspect(path: &Path, tier: &Tier) -> Result<Identity, OpenError> {
-    inspect_as(path, tier, &look::choose(path, false)?).await
+/// Reads what a file says of itself without leaving a trace, also beside a writer.
+///
+/// A file without a log is read as one that nobody writes, because any other connection would make
+/// a log beside it. Where somebody wrote it meanwhile, what was read may be half of one state and half
+/// of another, and look like damage: it is read again.
+async fn inspect(path: &Path, tier: &Tier) -> Result<(Look, Identity), OpenError> {
+    let mut tries = INSPECT_TRIES;
+    loop {
+        let before = look::stamp(path);
+        let look = look::choose(path)?;
+        let may_be_torn = !matches!(look, Look::Shared);
+        let seen = inspect_or_copy(path, tier, look).await;
+        if !may_be_torn || tries == 0 || look::stamp(path) == before {
+            return seen;
+        }
+        tries -= 1;
+        tokio::time::sleep(INSPECT_PAUSE).await;
+    }
+}
+
+async fn inspect_or_copy(
+    path: &Path,
+    tier: &Tier,
+    look: Look,
+) -> Result<(Look, Identity), OpenError> {
+    match inspect_as(path, tier, &look).await {
+        Err(OpenError::Db(_)) if matches!(look, Look::Shared) => {
+            // A read-only medium cannot share the log's index: read a private copy.
+            let look = look::copy(path)?;
+            let identity = inspect_as(path, tier, &look).await?;
+            Ok((look, identity))
+        }
+        seen => seen.map(|identity| (look, identity)),
+    }
+}
+
+fn is_empty(path: &Path, tier: &Tier) -> OpenError {
+    OpenError::WrongFile {
+        path: path.to_owned(),
+        expected: tier.to_string(),
+        found: "it is empty".to_owned(),
+    }
+}
+
+/// Takes the lock round a migration, on a thread that may wait.
+async fn lock_migration(path: &Path, lock: &Path) -> Result<FileLock, OpenError> {
+    let owned = lock.to_owned();
+    let taken = tokio::task::spawn_blocking(move || FileLock::exclusive(&owned, MIGRATE_WAIT));
+    match taken.await {
+        Ok(Ok(lock)) => Ok(lock),
+        Ok(Err(LockError::Fs(error))) => Err(error.into()),
+        Ok(Err(_)) => Err(OpenError::Locked {
+            path: path.to_owned(),
+            waited: MIGRATE_WAIT,
+        }),
+        Err(_) => Err(DbError::stopped().at(path).into()),
+    }
 }
 
 async fn inspect_as(path: &Path, tier: &Tier, look: &Look) -> Result<Identity, OpenError> {
@@ -331,6 +402,7 @@ pub(super) async fn identify(
         expected: tier.to_string(),
         found,
     };
+    check_sqlite(conn).await?;
     let row = sqlx::query(
         "SELECT (SELECT user_version FROM pragma_user_version),
                 (SELECT application_id FROM pragma_application_id),
@@ -346,34 +418,47 @@ pub(super) async fn identify(
     if application != application_id(tier) {
         return Err(wrong(format!("its application id is {application:#010x}")));
     }
-    let meta = sqlx::query(
-        "SELECT role, agent_id, app_version FROM schema_meta WHERE meta_key = 'primary'",
-    )
-    .fetch_optional(&mut *conn)
-    .await
-    .map_err(named)?
-    .ok_or_else(|| wrong("it does not say whose it is".to_owned()))?;
-    let (role, agent, release): (String, Option<String>, String) =
-        (meta.get(0), meta.get(1), meta.get(2));
     if version > known_version(tier) {
+        // A courtesy: a later schema may keep this elsewhere.
+        let writer =
+            sqlx::query_scalar("SELECT app_version FROM schema_meta WHERE meta_key = 'primary'")
+                .fetch_optional(&mut *conn)
+                .await;
         return Err(OpenError::TooNew {
             path: path.to_owned(),
             found: version,
             known: known_version(tier),
-            writer: Some(release),
+            writer: writer.ok().flatten(),
         });
     }
+    check_tables(conn, path, tier, version).await?;
+    let (role, agent): (String, Option<String>) =
+        sqlx::query_as("SELECT role, agent_id FROM schema_meta WHERE meta_key = 'primary'")
+            .fetch_optional(conn)
+            .await
+            .map_err(named)?
+            .ok_or_else(|| wrong("it does not say whose it is".to_owned()))?;
     if role != tier.role() || agent.as_deref() != tier.agent_id().map(|id| id.as_str()) {
         return Err(wrong(format!(
             "it says {role} {}",
             agent.unwrap_or_default()
         )));
     }
+    Ok(Identity { version })
+}
+
+/// Proves that all tables are there that the file's own version promises.
+async fn check_tables(
+    conn: &mut SqliteConnection,
+    path: &Path,
+    tier: &Tier,
+    version: i64,
+) -> Result<(), OpenError> {
     let tables: Vec<String> =
         sqlx::query_scalar("SELECT name FROM sqlite_schema WHERE type = 'table'")
             .fetch_all(conn)
             .await
-            .map_err(named)?;
+            .map_err(|error| DbError::from(error).at(path))?;
     for table in tables_of(tier, version) {
         if !tables.iter().any(|name| name == table) {
             return Err(OpenError::MissingTable {
@@ -383,22 +468,25 @@ pub(super) async fn identify(
             });
         }
     }
-    Ok(Identity { version })
+    Ok(())
 }
 
-fn check_sqlite() -> Result<(), OpenError> {
-    // The C library's own number, so that a host program that links another one is found out.
-    let found = libsqlite3_sys::SQLITE_VERSION_NUMBER;
-    if found < SQLITE_FLOOR {
-        let text = format!(
-            "{}.{}.{}",
-            found / 1_000_000,
-            found / 1_000 % 1_000,
-            found % 1_000
-        );
-        return Err(OpenError::OldSqlite { found: text });
+/// Asks the library that runs, not the one compiled against: a host program may link another.
+async fn check_sqlite(conn: &mut SqliteConnection) -> Result<(), OpenError> {
+    let found: String = sqlx::query_scalar("SELECT sqlite_version()")
+        .fetch_one(conn)
+        .await
+        .map_err(DbError::from)?;
+    if is_old(&found) {
+        return Err(OpenError::OldSqlite { found });
     }
     Ok(())
+}
+
+/// Whether a version is below the floor; one that cannot be read is.
+fn is_old(version: &str) -> bool {
+    let parts: Vec<u32> = version.split('.').filter_map(|p| p.parse().ok()).collect();
+    parts[..] < SQLITE_FLOOR[..]
 }
 
 fn base_options(path: &Path) -> SqliteConnectOptions {
@@ -465,4 +553,19 @@ fn pool(options: SqliteConnectOptions, tier: &Tier) -> SqlitePool {
         .idle_timeout(READER_IDLE)
         .test_before_acquire(false)
         .connect_lazy_with(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_below_the_floor_is_old() {
+        for old in ["3.51.2", "3.50.9", "2.99.99", "3.51", "", "x"] {
+            assert!(is_old(old), "{old}");
+        }
+        for new in ["3.51.3", "3.51.10", "3.52.0", "4.0.0", "3.51.3.1"] {
+            assert!(!is_old(new), "{new}");
+        }
+    }
 }

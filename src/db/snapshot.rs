@@ -69,7 +69,7 @@ impl SnapshotSource {
                 _look: None,
             });
         }
-        Self::look(path, look::choose(path, true)?).await
+        Self::look(path, look::choose(path)?).await
     }
 
     /// Opens a database of unknown origin for capture: nothing of it is changed, not even its journal

@@ -4,147 +4,27 @@
 //! Only a restore takes the root for itself.
 
 mod record;
+mod report;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use self::record::Recorder;
+use self::report::{create_report, member_reports};
 use super::{Service, ServiceError};
-use crate::backup::{self, BackupDone, BackupError, BackupJob, Manifest, RestoreJob};
+use crate::backup::{self, BackupError, BackupJob, Manifest, RestoreJob};
 use crate::clock::Clock;
 use crate::fs::{Holder, HolderKind, Layout, LockError, RootLock, SharedLock};
-use crate::model::{AgentId, BackupKind, BackupRun, PageLimit};
+use crate::model::{BackupKind, BackupRun, PageLimit};
 use crate::store::global::backup as runs;
 
+pub use self::report::{
+    CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
+};
 pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role};
 
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
-
-/// How an archive is to be made.
-#[derive(Clone, Debug)]
-pub struct CreateOptions {
-    /// File or existing folder for the archive; `None` for the folder `backups` of the root.
-    pub output: Option<PathBuf>,
-    /// Keys too. Credential rows will follow this once the schema has them.
-    pub with_secrets: bool,
-    /// The agents' own files too.
-    pub include_workspace: bool,
-    /// Read the archive back before it gets its name.
-    pub verify: bool,
-    /// Only say what would be done.
-    pub dry_run: bool,
-}
-
-impl Default for CreateOptions {
-    fn default() -> Self {
-        Self {
-            output: None,
-            with_secrets: true,
-            include_workspace: false,
-            verify: true,
-            dry_run: false,
-        }
-    }
-}
-
-/// An archive that was made, or would be.
-#[derive(Clone, Debug, Serialize)]
-pub struct CreateReport {
-    /// The archive.
-    pub archive: PathBuf,
-    /// Its size; 0 for a dry run.
-    pub bytes: u64,
-    /// Identity of the backup.
-    pub id: String,
-    /// What is in it. A dry run has sizes, but no digests or rows.
-    pub members: Vec<MemberReport>,
-    /// What lies in the root and is not in it.
-    pub left_out: Vec<LeftOut>,
-    /// Whether secrets are inside.
-    pub has_secrets: bool,
-    /// Whether it was read back and proved.
-    pub verified: bool,
-    /// How long it took.
-    pub duration_ms: u64,
-    /// What a person should know.
-    pub warnings: Vec<String>,
-    /// Whether nothing was written.
-    pub dry_run: bool,
-}
-
-/// One file of an archive.
-#[derive(Clone, Debug, Serialize)]
-pub struct MemberReport {
-    /// What it is.
-    pub kind: MemberKind,
-    /// Whose database it is; only for databases.
-    pub role: Option<Role>,
-    /// The agent, for an agent's database.
-    pub agent_id: Option<AgentId>,
-    /// Path in the archive and in the root.
-    pub path: String,
-    /// Size.
-    pub bytes: u64,
-    /// SHA-256, lower-case hex; empty in a dry run.
-    pub sha256: String,
-    /// Rows of each table; only for databases.
-    pub rows: Option<BTreeMap<String, i64>>,
-    /// `ok`, or what SQLite found wrong; only for databases.
-    pub integrity: Option<String>,
-}
-
-/// A proved archive.
-#[derive(Clone, Debug, Serialize)]
-pub struct VerifyReport {
-    /// The archive.
-    pub archive: PathBuf,
-    /// Identity of the backup.
-    pub id: String,
-    /// When it was made, Unix milliseconds.
-    pub created_at_ms: i64,
-    /// What is in it.
-    pub members: Vec<MemberReport>,
-    /// What a person should know; nothing of it makes the archive bad.
-    pub findings: Vec<String>,
-    /// Always true: an archive that is not good is an error.
-    pub ok: bool,
-}
-
-/// What is to be restored, and where.
-#[derive(Clone, Debug)]
-pub struct RestoreOptions {
-    /// The archive.
-    pub archive: PathBuf,
-    /// The root to write; it need not exist.
-    pub target: PathBuf,
-    /// One agent alone; `None` for everything.
-    pub agent: Option<AgentId>,
-    /// Only say what would be done.
-    pub dry_run: bool,
-    /// Consent to write.
-    pub yes: bool,
-}
-
-/// A restore that was made, or would be.
-#[derive(Clone, Debug, Serialize)]
-pub struct RestoreReport {
-    /// The archive.
-    pub archive: PathBuf,
-    /// The root.
-    pub target: PathBuf,
-    /// What happens to each file.
-    pub plan: Vec<PlanStep>,
-    /// Whether it was done.
-    pub written: bool,
-    /// Where the old files are, if there were any.
-    pub previous: Option<PathBuf>,
-    /// What a person should know.
-    pub notes: Vec<String>,
-}
 
 /// Makes an archive of the root at `root`, beside whoever writes it, and records the run there.
 ///
@@ -318,6 +198,10 @@ pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreRep
         report.plan = backup::plan_restore(&job, &verified.manifest).await?;
         return Ok(report);
     }
+    if !job.layout.restore_journal().exists() {
+        // What would be refused is refused before the lock makes its folder and file.
+        backup::plan_restore(&job, &verified.manifest).await?;
+    }
     let _lock = take(&job.layout, clock.now_ms()).await?;
     backup::recover(&job.layout, &clock).await?;
     report.plan = backup::plan_restore(&job, &verified.manifest).await?;
@@ -362,37 +246,6 @@ fn notes(manifest: &Manifest) -> Vec<String> {
         );
     }
     notes
-}
-
-fn create_report(done: BackupDone, started: Instant, dry_run: bool) -> CreateReport {
-    CreateReport {
-        archive: done.archive,
-        bytes: done.bytes,
-        id: done.manifest.id.clone(),
-        left_out: done.manifest.left_out.clone(),
-        has_secrets: done.manifest.has_secrets,
-        members: member_reports(done.manifest),
-        verified: done.verified,
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        warnings: done.warnings,
-        dry_run,
-    }
-}
-
-fn member_reports(manifest: Manifest) -> Vec<MemberReport> {
-    let members = manifest.members.into_iter();
-    members
-        .map(|member| MemberReport {
-            kind: member.kind,
-            role: member.role,
-            agent_id: member.agent_id,
-            path: member.archive_path,
-            bytes: member.bytes,
-            sha256: member.sha256,
-            rows: member.rows,
-            integrity: member.integrity,
-        })
-        .collect()
 }
 
 fn new_id() -> String {

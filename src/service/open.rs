@@ -65,7 +65,7 @@ impl Service {
         kind: HolderKind,
     ) -> Result<(Self, bool), ServiceError> {
         let layout = Layout::new(root.to_owned());
-        let is_new = !layout.global_db().exists();
+        let is_new = !is_initialised(&layout);
         let lock = RootLock::exclusive(
             &layout,
             Holder {
@@ -90,7 +90,7 @@ impl Service {
     /// holds it, [`ServiceError::Open`] when its control plane is newer, damaged or foreign.
     pub async fn open(root: &Path, clock: Clock, kind: HolderKind) -> Result<Self, ServiceError> {
         let layout = Layout::new(root.to_owned());
-        if !layout.global_db().exists() && !layout.restore_journal().exists() {
+        if !is_initialised(&layout) && !layout.restore_journal().exists() {
             return Err(ServiceError::NotInitialised {
                 root: root.to_owned(),
             });
@@ -116,7 +116,7 @@ impl Service {
             let _lock = RootLock::exclusive(&layout, holder, LOCK_WAIT)?;
             crate::backup::recover(&layout, &clock).await?;
         }
-        if !layout.global_db().exists() {
+        if !is_initialised(&layout) {
             return Err(ServiceError::NotInitialised {
                 root: root.to_owned(),
             });
@@ -125,7 +125,7 @@ impl Service {
         // A slip in the configuration must not hide the state: it is told, and defaults stand in.
         let config =
             Config::load(&layout.config_file()).map_or_else(unreadable, Option::unwrap_or_default);
-        let is_at_rest = matches!(lock, SharedLock::Held(_));
+        let is_at_rest = is_at_rest(&lock);
         let global = Db::open(
             &layout.global_db(),
             &Tier::Global,
@@ -190,7 +190,7 @@ impl Service {
     fn agent_access(&self) -> Access {
         match &self.hold {
             Hold::Look(lock) => Access::Look {
-                is_at_rest: matches!(lock, SharedLock::Held(_)),
+                is_at_rest: is_at_rest(lock),
             },
             Hold::Write(_) => Access::Write(write_access(&self.layout, &self.clock, &self.config)),
         }
@@ -350,6 +350,16 @@ async fn close(db: Arc<Db>) {
         // Its user closes it by dropping; the log is then folded in by the next writer.
         Err(db) => tracing::debug!(path = %db.path().display(), "still in use at close"),
     }
+}
+
+/// Whether no writer lives. A root without a lock file never had one.
+fn is_at_rest(lock: &SharedLock) -> bool {
+    !matches!(lock, SharedLock::WriterAlive(_))
+}
+
+/// Whether the control plane was ever made; an empty file is one whose maker was cut off.
+fn is_initialised(layout: &Layout) -> bool {
+    std::fs::metadata(layout.global_db()).is_ok_and(|meta| meta.len() > 0)
 }
 
 fn write_access(layout: &Layout, clock: &Clock, config: &Config) -> WriteAccess {

@@ -1,5 +1,6 @@
 //! Backup, verification and restore, through the library, on real roots.
 
+mod contents;
 mod create;
 mod damage;
 mod home;

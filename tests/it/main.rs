@@ -13,4 +13,5 @@ mod cli;
 mod doctor;
 mod fixtures;
 mod guard;
+mod schema;
 mod support;

@@ -266,7 +266,7 @@ pub(super) fn pack_raw(archive: &Path, tar: &[u8]) {
 /// Packs members with a manifest that agrees with them: what only a look into the databases can find.
 pub(super) fn pack_agreeing(
     archive: &Path,
-    members: &mut Vec<(String, Vec<u8>)>,
+    members: &mut [(String, Vec<u8>)],
     edit: impl FnOnce(&mut serde_json::Value),
 ) {
     let mut manifest: serde_json::Value = serde_json::from_slice(&members[0].1).unwrap();

@@ -1,0 +1,446 @@
+//! A run under way: the phases in their order.
+//!
+//! Each step finds by the receipts what is done already and goes on, so that a run taken up after a
+//! crash ends as an undisturbed one.
+
+use std::path::Path;
+
+use serde_json::json;
+use zeroclaw::fs::{Layout, atomic};
+use zeroclaw::model::{
+    KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceStatus, Tier,
+};
+use zeroclaw::service::{Importer, ServiceError};
+use zeroclaw::store::global::migration;
+
+use super::apply::{Applied, Applier};
+use super::finding::{Finding, Level};
+use super::owner::Owners;
+use super::plan::{self, Action, Plan, PlannedSource};
+use super::report::{Report, SourceReport, refused};
+use super::run::owner;
+use super::scan::digest;
+use super::sources::ReadError;
+use super::task::{DoctorError, Task};
+use super::verify::Verifier;
+use super::{retire, safety};
+
+/// A run under way.
+pub(crate) struct Run<'r> {
+    pub(crate) task: &'r Task,
+    pub(crate) importer: &'r Importer,
+    pub(crate) scratch: &'r Path,
+    pub(crate) tell: &'r (dyn Fn(&str) + Sync),
+    pub(crate) owners: Owners,
+    pub(crate) record: MigrationRun,
+}
+
+/// Receipts written at once: each commit waits for the disk.
+const RECEIPTS: usize = 100;
+
+impl Run<'_> {
+    /// Carries a plan out, or what is left of it.
+    pub(crate) async fn carry_out(
+        &mut self,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<(), DoctorError> {
+        self.back_up(plan).await?;
+        report.backup.clone_from(&self.record.backup_path);
+        report.run = Some(self.record.id.clone());
+        self.enter(RunPhase::Apply).await?;
+        self.make_agents(plan).await?;
+        (self.tell)(&format!(
+            "importing {} sources, {} bytes",
+            plan.sources.len(),
+            plan.import_bytes()
+        ));
+        let mut proven = Vec::new();
+        for (at, planned) in plan.sources.iter().enumerate() {
+            if planned.action == Action::Import
+                && let Some(receipt) = self.import(planned, &mut report.sources[at]).await?
+            {
+                proven.push((at, receipt));
+            }
+            if proven.len() % RECEIPTS == RECEIPTS - 1 {
+                self.importer
+                    .put_receipts(proven.iter().map(|(_, receipt)| receipt.clone()).collect())
+                    .await?;
+            }
+        }
+        self.importer
+            .put_receipts(proven.iter().map(|(_, receipt)| receipt.clone()).collect())
+            .await?;
+        self.enter(RunPhase::Verify).await?;
+        (self.tell)("reading everything back");
+        let mut verified = Vec::new();
+        for (at, mut receipt) in proven {
+            if self
+                .verify(&plan.sources[at], &mut receipt, report, at)
+                .await?
+            {
+                verified.push((at, receipt));
+            }
+        }
+        self.importer
+            .put_receipts(
+                verified
+                    .iter()
+                    .map(|(_, receipt)| receipt.clone())
+                    .collect(),
+            )
+            .await?;
+        self.enter(RunPhase::Retire).await?;
+        self.retire_all(plan, verified, report).await?;
+        self.enter(RunPhase::Index).await?;
+        (self.tell)("building the full-text indexes");
+        for agent in self.importer.unindexed().await? {
+            self.importer.index(&agent).await?;
+        }
+        self.finish(report).await
+    }
+
+    async fn enter(&mut self, phase: RunPhase) -> Result<(), DoctorError> {
+        if self.record.phase != phase {
+            self.record.phase = phase;
+            self.importer.update_run(&self.record).await?;
+        }
+        zeroclaw::fs::fault(match phase {
+            RunPhase::Backup => "doctor-backup",
+            RunPhase::Apply => "doctor-apply",
+            RunPhase::Verify => "doctor-verify",
+            RunPhase::Retire => "doctor-retire",
+            RunPhase::Index => "doctor-index",
+            RunPhase::Report => "doctor-report",
+        });
+        Ok(())
+    }
+
+    async fn back_up(&mut self, plan: &Plan) -> Result<(), DoctorError> {
+        if self.record.backup_path.is_some() || self.record.phase != RunPhase::Backup {
+            return Ok(());
+        }
+        let Some(archive) =
+            safety::archive(self.task, self.importer, plan, &self.record, self.tell).await?
+        else {
+            return Ok(());
+        };
+        self.record.backup_path = Some(archive);
+        Ok(self.importer.update_run(&self.record).await?)
+    }
+
+    async fn make_agents(&self, plan: &Plan) -> Result<(), DoctorError> {
+        let layout = self.importer.service().layout();
+        if let Some(from) = &self.task.from {
+            // What stays a file comes along once; a file that is there is never replaced.
+            let foreign = Layout::new(from.clone());
+            for (theirs, ours) in [
+                (foreign.config_file(), layout.config_file()),
+                (foreign.secret_key_file(), layout.secret_key_file()),
+            ] {
+                if theirs.is_file() && !ours.exists() {
+                    atomic::copy_private(&theirs, &ours)?;
+                }
+            }
+        }
+        let known = self.importer.agents().await?;
+        for (id, (status, reason)) in &plan.agents {
+            let is_known = known
+                .iter()
+                .any(|agent| agent.agent_id == *id && agent.status == *status);
+            if !is_known || !layout.agent_db(id.as_str()).exists() {
+                self.importer.ensure_agent(id, *status, *reason).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings one source in; gives its receipt, or `None` when it failed and stays.
+    async fn import(
+        &self,
+        planned: &PlannedSource,
+        report: &mut SourceReport,
+    ) -> Result<Option<SourceReceipt>, DoctorError> {
+        let earlier = self.receipt(planned).await?;
+        if let Some(receipt) = earlier.filter(|receipt| receipt.last_run_id == self.record.id) {
+            let is_in = matches!(
+                receipt.status,
+                SourceStatus::Applied | SourceStatus::Verified
+            );
+            if is_in {
+                fill(report, &receipt);
+                return Ok(Some(receipt));
+            }
+        }
+        match self.apply(planned).await {
+            Ok(applied) => {
+                let receipt = self.receipt_of(planned, &applied);
+                report.counts.clone_from(&applied.counts);
+                report.refused = refused(&applied.survey.refused);
+                report.partial_tails.clone_from(&applied.survey.tails);
+                report.quarantine = applied.quarantine;
+                report.status = "imported";
+                Ok(Some(receipt))
+            }
+            Err(error) => self.failed(planned, report, &error).await.map(|()| None),
+        }
+    }
+
+    async fn apply(&self, planned: &PlannedSource) -> Result<Applied, ReadError> {
+        let mut applier = Applier::new(self.importer, &self.record.id, planned);
+        plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
+        applier.finish().await
+    }
+
+    /// A source that failed stays as it is; the others go on, unless nothing can be written at all.
+    async fn failed(
+        &self,
+        planned: &PlannedSource,
+        report: &mut SourceReport,
+        error: &ReadError,
+    ) -> Result<(), DoctorError> {
+        report.status = "failed";
+        report.action = Action::Leave;
+        report.reason = Some(chain(error));
+        report.counts.clear();
+        let mut receipt = self.receipt_of(planned, &Applied::default());
+        receipt.status = SourceStatus::Failed;
+        receipt.report_json = json!({ "error": chain(error) }).to_string();
+        self.importer.put_receipts(vec![receipt]).await?;
+        Ok(())
+    }
+
+    async fn receipt(&self, planned: &PlannedSource) -> Result<Option<SourceReceipt>, DoctorError> {
+        let mut conn = self.importer.read(&Tier::Global).await?;
+        Ok(migration::get_source(&mut conn, &planned.source_key)
+            .await
+            .map_err(ServiceError::from)?)
+    }
+
+    fn receipt_of(&self, planned: &PlannedSource, applied: &Applied) -> SourceReceipt {
+        let total = applied
+            .counts
+            .values()
+            .fold(KindCount::default(), |mut total, count| {
+                total.add(count);
+                total
+            });
+        let named = |pairs: &[(String, String)]| -> Vec<serde_json::Value> {
+            pairs
+                .iter()
+                .map(|(place, reason)| json!({ "place": place, "reason": reason }))
+                .collect()
+        };
+        SourceReceipt {
+            source_key: planned.source_key.clone(),
+            migration_kind: format!("zeroclaw.{}", planned.source.format.surface()),
+            source_path: planned.source.name(),
+            target_table: planned.source.format.target_table().to_owned(),
+            source_sha256: planned.source.sha256.clone(),
+            source_size_bytes: i64::try_from(planned.source.bytes).unwrap_or(i64::MAX),
+            total,
+            last_run_id: self.record.id.clone(),
+            status: SourceStatus::Applied,
+            imported_at_ms: self.task.clock.now_ms(),
+            removed_source: false,
+            retired_path: None,
+            report_json: json!({
+                "counts": applied.counts,
+                "refused": named(&applied.survey.refused),
+                "partial_tails": applied.survey.tails,
+                "quarantine": applied.quarantine,
+            })
+            .to_string(),
+        }
+    }
+
+    /// Reads a source back; says whether every record of it is proven.
+    async fn verify(
+        &self,
+        planned: &PlannedSource,
+        receipt: &mut SourceReceipt,
+        report: &mut Report,
+        at: usize,
+    ) -> Result<bool, DoctorError> {
+        if receipt.status == SourceStatus::Verified {
+            return Ok(true);
+        }
+        let mut verifier = Verifier::new(self.importer);
+        let read = plan::read(&planned.source, &self.owners, self.scratch, &mut verifier).await;
+        let expected = receipt.total.imported + receipt.total.present;
+        let unproven = match read {
+            // A source that changed under the import is not the one that was imported.
+            Ok(())
+                if digest(&planned.source.path, planned.source.format.is_sqlite())?.1
+                    != planned.source.sha256 =>
+            {
+                Some(
+                    "it changed while it was imported; run `zeroclaw doctor --fix` again"
+                        .to_owned(),
+                )
+            }
+            Ok(()) if verifier.proven < expected => Some(format!(
+                "{} of {expected} records could be read back",
+                verifier.proven
+            )),
+            Ok(()) => None,
+            Err(error) => Some(chain(&error)),
+        };
+        let Some(reason) = unproven else {
+            receipt.status = SourceStatus::Verified;
+            return Ok(true);
+        };
+        receipt.status = SourceStatus::Failed;
+        self.importer.put_receipts(vec![receipt.clone()]).await?;
+        let source = &mut report.sources[at];
+        source.status = "failed";
+        source.action = Action::Leave;
+        source.reason = Some(reason);
+        Ok(false)
+    }
+
+    async fn retire_all(
+        &self,
+        plan: &Plan,
+        verified: Vec<(usize, SourceReceipt)>,
+        report: &mut Report,
+    ) -> Result<(), DoctorError> {
+        let aside = self
+            .importer
+            .service()
+            .layout()
+            .migrated_run_dir(&self.record.id);
+        let root = self.importer.service().root().to_owned();
+        let below = |path: &Path| {
+            path.strip_prefix(&root)
+                .unwrap_or(path)
+                .display()
+                .to_string()
+        };
+        let mut settled = Vec::new();
+        for (at, mut receipt) in verified {
+            let planned = &plan.sources[at];
+            if self.task.from.is_some() {
+                receipt.status = SourceStatus::Kept;
+            } else {
+                let target = retire::retire(&planned.source, &aside)?;
+                receipt.status = SourceStatus::Retired;
+                receipt.removed_source = true;
+                receipt.retired_path = Some(below(&target));
+                report.sources[at].now_at = below(&target);
+            }
+            settled.push(receipt);
+        }
+        for (at, planned) in plan
+            .sources
+            .iter()
+            .enumerate()
+            .filter(|(_, planned)| planned.action == Action::Archive)
+        {
+            let target = retire::retire(&planned.source, &aside)?;
+            let source = &mut report.sources[at];
+            source.status = "archived";
+            source.now_at = below(&target);
+            if self.receipt(planned).await?.is_none() {
+                let mut receipt = self.receipt_of(planned, &Applied::of_repeated(&planned.survey));
+                receipt.status = SourceStatus::Discarded;
+                receipt.removed_source = true;
+                receipt.retired_path = Some(below(&target));
+                receipt.report_json =
+                    json!({ "reason": planned.reason, "counts": source.counts }).to_string();
+                settled.push(receipt);
+            }
+        }
+        settled.extend(self.finish_cut_off(&settled, &aside, &below).await?);
+        Ok(self.importer.put_receipts(settled).await?)
+    }
+
+    /// Moves what a cut-off run had proven and begun to move: a log may be left of it.
+    async fn finish_cut_off(
+        &self,
+        settled: &[SourceReceipt],
+        aside: &Path,
+        below: &dyn Fn(&Path) -> String,
+    ) -> Result<Vec<SourceReceipt>, DoctorError> {
+        let mut found = Vec::new();
+        for mut receipt in self.importer.service().receipts_of(&self.record.id).await? {
+            let is_settled = settled
+                .iter()
+                .any(|other| other.source_key == receipt.source_key);
+            if receipt.status != SourceStatus::Verified || is_settled || self.task.from.is_some() {
+                continue;
+            }
+            let source = super::scan::moved(self.task.source_root(), &receipt.source_path);
+            let target = retire::retire(&source, aside)?;
+            receipt.status = SourceStatus::Retired;
+            receipt.removed_source = true;
+            receipt.retired_path = Some(below(&target));
+            found.push(receipt);
+        }
+        Ok(found)
+    }
+
+    async fn finish(&mut self, report: &mut Report) -> Result<(), DoctorError> {
+        report.add_up();
+        let failed = report
+            .sources
+            .iter()
+            .any(|source| source.status == "failed");
+        let left = report.sources.iter().any(|source| source.status == "left");
+        for source in report
+            .sources
+            .iter()
+            .filter(|source| source.status == "failed")
+        {
+            let message = format!(
+                "failed and stays in place: {}",
+                source.reason.as_deref().unwrap_or("unknown")
+            );
+            report.findings.push(
+                Finding::new("failed-source", Level::Error, &source.path, message)
+                    .with_remedy("set right what it names, then run `zeroclaw doctor --fix` again"),
+            );
+        }
+        // The totals of the run, not of what this process did: a run taken up counts as one.
+        let mut total = KindCount::default();
+        for receipt in self.importer.service().receipts_of(&self.record.id).await? {
+            total.add(&receipt.total);
+        }
+        self.record.status = match (failed, left || total.refused > 0) {
+            (true, _) => MigrationStatus::Failed,
+            (false, true) => MigrationStatus::Warning,
+            (false, false) => MigrationStatus::Completed,
+        };
+        self.record.finished_at_ms = Some(self.task.clock.now_ms());
+        self.record.report_json = json!({ "total": total }).to_string();
+        self.record.phase = RunPhase::Report;
+        zeroclaw::fs::fault("doctor-report");
+        // With the sign of who holds the root, so that a kill after this leaves none behind.
+        Ok(self.importer.finish_run(&self.record, &owner()).await?)
+    }
+}
+
+/// Puts what a receipt says into a report.
+fn fill(report: &mut SourceReport, receipt: &SourceReceipt) {
+    report.status = "imported";
+    let said: serde_json::Value = serde_json::from_str(&receipt.report_json).unwrap_or_default();
+    if let Ok(counts) = serde_json::from_value(said["counts"].clone()) {
+        report.counts = counts;
+    }
+    report.quarantine = said["quarantine"].as_str().map(str::to_owned);
+}
+
+/// An error with what lies behind it, once each.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}

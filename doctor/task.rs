@@ -1,0 +1,134 @@
+//! What doctor is asked to look at, and why it may not be able to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use zeroclaw::clock::Clock;
+use zeroclaw::config::{Config, ConfigError};
+use zeroclaw::fs::{FsError, Layout};
+use zeroclaw::model::ErrorKind;
+use zeroclaw::service::ServiceError;
+
+use super::owner::Owners;
+use super::plan::{self, Earlier, Plan};
+use super::preflight::PreflightError;
+use super::scan::{root_tag, scan};
+
+/// What to look at, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// The root that is imported into.
+    pub(crate) root: PathBuf,
+    /// A foreign root that is imported from.
+    pub(crate) from: Option<PathBuf>,
+    /// Only these surfaces; empty for all.
+    pub(crate) only: Vec<String>,
+    /// Old alias to new name.
+    pub(crate) agent_map: BTreeMap<String, String>,
+    /// The time.
+    pub(crate) clock: Clock,
+}
+
+/// Why a look or a run could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DoctorError {
+    /// The service failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The configuration of the sources cannot be read, so their owners are unknown.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The file system failed.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// A run must not begin.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// The foreign root is no folder.
+    #[error("{} is no folder", .path.display())]
+    NoSuchRoot {
+        /// The path given.
+        path: PathBuf,
+    },
+}
+
+impl Task {
+    pub(crate) fn source_root(&self) -> &Path {
+        self.from.as_deref().unwrap_or(&self.root)
+    }
+
+    /// Name of the sources' root in receipts.
+    pub(crate) fn tag(&self) -> String {
+        root_tag(self.from.as_deref())
+    }
+
+    /// Whether there is something to look at.
+    pub(crate) fn check(&self) -> Result<(), DoctorError> {
+        match &self.from {
+            Some(path) if !path.is_dir() => Err(DoctorError::NoSuchRoot { path: path.clone() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whose records are, by the configurations.
+    pub(crate) fn owners(&self) -> Result<Owners, DoctorError> {
+        let layout = Layout::new(self.source_root().to_owned());
+        let config = Config::load(&layout.config_file())?.unwrap_or_default();
+        // A foreign root says whose its sessions are; who takes part here, the own configuration says.
+        let own = match self.from {
+            Some(_) => Config::load(&Layout::new(self.root.clone()).config_file())?,
+            None => None,
+        };
+        Ok(Owners::new(config, own, self.agent_map.clone()))
+    }
+
+    /// What is to happen.
+    pub(crate) async fn plan(
+        &self,
+        earlier: &Earlier,
+        scratch: &Path,
+    ) -> Result<Plan, DoctorError> {
+        let mut found = scan(self.source_root(), scratch).await?;
+        if !self.only.is_empty() {
+            found
+                .sources
+                .retain(|source| self.only.iter().any(|only| only == source.format.surface()));
+        }
+        let owners = self.owners()?;
+        Ok(plan::plan(
+            found,
+            &owners,
+            earlier,
+            &self.tag(),
+            self.from.is_some(),
+            scratch,
+        )
+        .await)
+    }
+}
+
+impl DoctorError {
+    /// What kind of failure it is.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Service(error) => error.kind(),
+            Self::Config(_) => ErrorKind::Refused,
+            Self::Fs(error) => error.kind().into(),
+            Self::Preflight(PreflightError::OldDaemon { .. }) => ErrorKind::Busy,
+            Self::Preflight(_) => ErrorKind::NoSpace,
+            Self::NoSuchRoot { .. } => ErrorKind::NotFound,
+        }
+    }
+}
+
+/// A folder for private copies, gone with its value.
+pub(crate) fn private_folder() -> Result<TempDir, FsError> {
+    let made = tempfile::Builder::new()
+        .prefix("zeroclaw-doctor-")
+        .tempdir();
+    made.map_err(FsError::at(
+        "making a private folder",
+        &std::env::temp_dir(),
+    ))
+}
