@@ -33,6 +33,8 @@ pub(crate) struct Run<'r> {
     pub(crate) tell: &'r (dyn Fn(&str) + Sync),
     pub(crate) owners: Owners,
     pub(crate) record: MigrationRun,
+    /// What only the import itself could tell of records that came in.
+    pub(crate) said: Vec<Finding>,
 }
 
 /// Receipts written at once: each commit waits for the disk.
@@ -157,7 +159,7 @@ impl Run<'_> {
 
     /// Brings one source in; gives its receipt, or `None` when it failed and stays.
     async fn import(
-        &self,
+        &mut self,
         planned: &PlannedSource,
         report: &mut SourceReport,
     ) -> Result<Option<SourceReceipt>, DoctorError> {
@@ -180,6 +182,7 @@ impl Run<'_> {
                 report.partial_tails.clone_from(&applied.survey.tails);
                 report.quarantine = applied.quarantine;
                 report.status = "imported";
+                self.said.extend(plan::noted(&report.path, &applied.said));
                 Ok(Some(receipt))
             }
             Err(error) => self.failed(planned, report, &error).await.map(|()| None),
@@ -189,7 +192,9 @@ impl Run<'_> {
     async fn apply(&self, planned: &PlannedSource) -> Result<Applied, ReadError> {
         let mut applier = Applier::new(self.importer, &self.record.id, planned);
         plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
-        applier.finish().await
+        applier
+            .finish(&|applied| self.receipt_of(planned, applied))
+            .await
     }
 
     /// A source that failed stays as it is; the others go on, unless nothing can be written at all.
@@ -249,6 +254,7 @@ impl Run<'_> {
                 "refused": named(&applied.survey.refused),
                 "partial_tails": applied.survey.tails,
                 "quarantine": applied.quarantine,
+                "notes": plan::noted(&planned.source.name(), &applied.said),
             })
             .to_string(),
         }
@@ -342,11 +348,12 @@ impl Run<'_> {
             source.status = "archived";
             source.now_at = below(&target);
             if self.receipt(planned).await?.is_none() {
-                let mut receipt = self.receipt_of(planned, &Applied::default());
+                let mut receipt = self.receipt_of(planned, &Applied::of_survey(&planned.survey));
                 receipt.status = SourceStatus::Discarded;
                 receipt.removed_source = true;
                 receipt.retired_path = Some(below(&target));
-                receipt.report_json = json!({ "reason": planned.reason }).to_string();
+                receipt.report_json =
+                    json!({ "reason": planned.reason, "counts": source.counts }).to_string();
                 settled.push(receipt);
             }
         }
@@ -381,6 +388,7 @@ impl Run<'_> {
 
     async fn finish(&mut self, report: &mut Report) -> Result<(), DoctorError> {
         report.add_up();
+        report.findings.append(&mut self.said);
         let failed = report
             .sources
             .iter()

@@ -19,6 +19,17 @@ use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 /// Single records a report names, at most; the counts name all.
 pub(crate) const MAX_NAMED: usize = 200;
 
+/// What was said of records that are taken, by the name of the kind of note: place and message.
+pub(crate) type Notes = BTreeMap<&'static str, Vec<(String, String)>>;
+
+/// Adds a note, as long as there are not too many of its kind.
+pub(crate) fn note(notes: &mut Notes, code: &'static str, place: String, message: String) {
+    let of_kind = notes.entry(code).or_default();
+    if of_kind.len() < MAX_NAMED {
+        of_kind.push((place, message));
+    }
+}
+
 /// What reading a source gave.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
@@ -31,7 +42,7 @@ pub(crate) struct Survey {
     /// Last lines that never were whole.
     pub(crate) tails: Vec<String>,
     /// What was said of records that are taken.
-    pub(crate) notes: BTreeMap<&'static str, Vec<(String, String)>>,
+    pub(crate) notes: Notes,
     /// Why it cannot be read; nothing of it comes in then.
     pub(crate) error: Option<String>,
 }
@@ -61,10 +72,7 @@ impl Survey {
                 place,
                 message,
             } => {
-                let notes = self.notes.entry(code).or_default();
-                if notes.len() < MAX_NAMED {
-                    notes.push((place.clone(), message.clone()));
-                }
+                note(&mut self.notes, code, place.clone(), message.clone());
             }
         }
     }
@@ -85,6 +93,27 @@ impl Sink for Survey {
                 *self.agents.entry(tier.agent_id().cloned()).or_default() += 1;
             }
             self.remember(&item);
+        }
+        Ok(())
+    }
+}
+
+/// Counts what a source repeats that another one stands for.
+#[derive(Default)]
+struct Repeated(Survey);
+
+impl Sink for Repeated {
+    async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
+        for item in items {
+            match &item {
+                Item::Record { record, .. } => {
+                    let counts = self.0.counts.entry(record.kind()).or_default();
+                    counts.records += 1;
+                    counts.merged += 1;
+                }
+                Item::Note { .. } => {}
+                _ => self.0.remember(&item),
+            }
         }
         Ok(())
     }
@@ -274,6 +303,11 @@ async fn decide(
             survey.error = Some(error.to_string());
         }
         planned.survey = survey;
+    } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
+        let mut repeated = Repeated::default();
+        // One of which nothing can be read repeats nothing; it is moved aside all the same.
+        let _ = read(&planned.source, owners, scratch, &mut repeated).await;
+        planned.survey = repeated.0;
     }
     planned
 }
@@ -313,21 +347,23 @@ fn findings(planned: &PlannedSource) -> Vec<Finding> {
             message,
         ));
     }
-    for (code, notes) in &planned.survey.notes {
-        let (place, message) = &notes[0];
-        let more = if notes.len() > 1 {
-            format!(" (and {} more like it)", notes.len() - 1)
-        } else {
-            String::new()
-        };
-        findings.push(Finding::new(
-            code,
-            Level::Advice,
-            format!("{name}: {place}"),
-            format!("{message}{more}"),
-        ));
-    }
+    findings.extend(noted(&name, &planned.survey.notes));
     findings
+}
+
+/// Notes on records that were taken, one finding a kind.
+pub(crate) fn noted(source: &str, notes: &Notes) -> Vec<Finding> {
+    let one = |(code, notes): (&&'static str, &Vec<(String, String)>)| {
+        let (place, message) = notes.first()?;
+        let more = match notes.len() {
+            1 => String::new(),
+            several => format!(" (and {} more like it)", several - 1),
+        };
+        let place = format!("{source}: {place}");
+        let message = format!("{message}{more}");
+        Some(Finding::new(code, Level::Advice, place, message))
+    };
+    notes.iter().filter_map(one).collect()
 }
 
 /// Surfaces that stay because this release does not import them.

@@ -22,6 +22,16 @@ impl Sandbox {
         Self { home }
     }
 
+    /// A HOME in memory where the system has room for one, else as [`Self::new`].
+    ///
+    /// For tests of many runs: a kill of the program loses nothing that it wrote, so waiting for a disk proves nothing.
+    pub(crate) fn in_memory() -> Self {
+        let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let home = home.unwrap();
+        std::fs::create_dir(home.path().join("tmp")).unwrap();
+        Self { home }
+    }
+
     /// Where the root is, or would be.
     pub(crate) fn root(&self) -> PathBuf {
         self.home.path().join(".zeroclaw")
@@ -83,7 +93,13 @@ impl Ran {
         }
     }
 
-    fn told(&self) -> String {
+    /// What it ended with; `None` when a signal ended it.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.code
+    }
+
+    /// Everything about it, for a message.
+    pub(crate) fn told(&self) -> String {
         format!(
             "{}\nexit: {:?}\nstdout: {}\nstderr: {}",
             self.line, self.code, self.stdout, self.stderr
