@@ -80,6 +80,18 @@ impl DbError {
         }
     }
 
+    /// The failed statement behind another error, if one is.
+    pub(super) fn behind(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        // Errors that wrap this one transparently hide it, but not its own cause.
+        let statements = causes.filter_map(|cause| cause.downcast_ref::<Arc<sqlx::Error>>());
+        statements.last().map(|source| Self {
+            kind: classify(source),
+            path: None,
+            source: Some(Arc::clone(source)),
+        })
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> DbErrorKind {

@@ -1,8 +1,8 @@
 //! Opening without leaving a trace.
 //!
 //! A read-only connection to a WAL database still creates `-wal` and `-shm`, and leaves them. So a
-//! database at rest (no log beside it) is opened `immutable`, one with a log and its index beside it
-//! plainly, and one with a log but no index through a private copy.
+//! database without a log is opened `immutable`, one that a writer has open plainly, and one whose
+//! log a killed writer left through a private copy.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -26,13 +26,23 @@ pub(super) enum Look {
 
 /// Decides how to look at the database at `path` without leaving a trace.
 ///
+/// * `is_at_rest`: no writer lives, so a log and its index are what a killed one left. The index would
+///   be made anew in place by whoever opens it, so they are read from a copy too.
+///
 /// `Immutable` is a promise that nobody writes: the caller keeps writers out, or compares
 /// [`stamp`]s of before and after.
-pub(super) fn choose(path: &Path) -> Result<Look, OpenError> {
+pub(super) fn choose(path: &Path, is_at_rest: bool) -> Result<Look, OpenError> {
     let [wal, shm, _] = fs::sidecars(path);
     let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
     match (has_log, shm.exists()) {
         (false, _) => Ok(Look::Immutable),
+        (true, true) if is_at_rest => match copy(path) {
+            // The index holds nothing that its log does not: better touched than not looked at.
+            Err(OpenError::Fs(error)) if error.kind() == fs::FsErrorKind::NoSpace => {
+                Ok(Look::Shared)
+            }
+            copied => copied,
+        },
         (true, true) => Ok(Look::Shared),
         (true, false) => copy(path),
     }
@@ -79,12 +89,18 @@ fn is_wal(path: &Path) -> Result<bool, fs::FsError> {
     }
 }
 
-/// Copies the database, its log and its rollback journal into a private folder.
+/// Copies the database, its log and its rollback journal into a private folder of the system's place
+/// for temporary files.
 pub(super) fn copy(path: &Path) -> Result<Look, OpenError> {
+    copy_into(path, &std::env::temp_dir())
+}
+
+/// The same into a private folder in `place`.
+pub(super) fn copy_into(path: &Path, place: &Path) -> Result<Look, OpenError> {
     let dir = tempfile::Builder::new()
         .prefix("zeroclaw-look-")
         .permissions(PermissionsExt::from_mode(0o700))
-        .tempdir()
+        .tempdir_in(place)
         .map_err(fs::FsError::at("copying aside", path))?;
     let target = dir.path().join("look.sqlite");
     fs::atomic::copy_private(path, &target)?;

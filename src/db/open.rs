@@ -166,20 +166,21 @@ impl Db {
     ) -> Result<Self, OpenError> {
         let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
         // Proved through a handle that cannot write: a refused file stays as it was.
-        let (_, mut identity) = inspect(path, tier).await?;
+        let (_, mut identity) = inspect(path, tier, false).await?;
         if identity.version == 0 && empty == Empty::Refuse {
             return Err(is_empty(path, tier));
         }
         if identity.version < known_version(tier) {
             let _lock = lock_migration(path, &access.migrate_lock).await?;
             // Another process may have migrated while this one waited.
-            (_, identity) = inspect(path, tier).await?;
+            (_, identity) = inspect(path, tier, false).await?;
             if identity.version < known_version(tier) {
-                let mut conn = write_options(path, Durability::Full)
-                    .connect_here()
-                    .await
-                    .map_err(named)?;
-                check_sqlite(&mut conn).await?;
+                let mut options = write_options(path, Durability::Full);
+                if identity.version == 0 {
+                    options = with_layout(options);
+                }
+                let mut conn = options.connect_here().await.map_err(named)?;
+                check_sqlite(&mut conn, path).await?;
                 migrate::migrate(&mut conn, path, tier, access.release).await?;
                 conn.close().await.map_err(named)?;
             }
@@ -199,7 +200,7 @@ impl Db {
     }
 
     async fn open_look(path: &Path, tier: &Tier, is_at_rest: bool) -> Result<Self, OpenError> {
-        let (mut look, mut identity) = inspect(path, tier).await?;
+        let (mut look, mut identity) = inspect(path, tier, is_at_rest).await?;
         if identity.version == 0 {
             return Err(is_empty(path, tier));
         }
@@ -266,7 +267,7 @@ impl Db {
     where
         F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
         T: Send + 'static,
-        E: From<DbError> + Send + 'static,
+        E: std::error::Error + From<DbError> + Send + 'static,
     {
         match &self.writer {
             Some(writer) => writer.run(work).await,
@@ -321,11 +322,15 @@ pub(super) struct Identity {
 /// A file without a log is read as one that nobody writes, because any other connection would make
 /// a log beside it. Where somebody wrote it meanwhile, what was read may be half of one state and half
 /// of another, and look like damage: it is read again.
-async fn inspect(path: &Path, tier: &Tier) -> Result<(Look, Identity), OpenError> {
+async fn inspect(
+    path: &Path,
+    tier: &Tier,
+    is_at_rest: bool,
+) -> Result<(Look, Identity), OpenError> {
     let mut tries = INSPECT_TRIES;
     loop {
         let before = look::stamp(path);
-        let look = look::choose(path)?;
+        let look = look::choose(path, is_at_rest)?;
         let may_be_torn = !matches!(look, Look::Shared);
         let seen = inspect_or_copy(path, tier, look).await;
         if !may_be_torn || tries == 0 || look::stamp(path) == before {
@@ -402,7 +407,7 @@ pub(super) async fn identify(
         expected: tier.to_string(),
         found,
     };
-    check_sqlite(conn).await?;
+    check_sqlite(conn, path).await?;
     let row = sqlx::query(
         "SELECT (SELECT user_version FROM pragma_user_version),
                 (SELECT application_id FROM pragma_application_id),
@@ -472,11 +477,11 @@ async fn check_tables(
 }
 
 /// Asks the library that runs, not the one compiled against: a host program may link another.
-async fn check_sqlite(conn: &mut SqliteConnection) -> Result<(), OpenError> {
+async fn check_sqlite(conn: &mut SqliteConnection, path: &Path) -> Result<(), OpenError> {
     let found: String = sqlx::query_scalar("SELECT sqlite_version()")
         .fetch_one(conn)
         .await
-        .map_err(DbError::from)?;
+        .map_err(|error| DbError::from(error).at(path))?;
     if is_old(&found) {
         return Err(OpenError::OldSqlite { found });
     }
@@ -518,14 +523,20 @@ pub(super) fn write_options(path: &Path, durability: Durability) -> SqliteConnec
         Durability::Normal => SqliteSynchronous::Normal,
     };
     base_options(path)
-        .page_size(PAGE_BYTES)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(journal)
         .synchronous(synchronous)
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         .pragma("journal_size_limit", LOG_LIMIT_BYTES)
         .pragma("cache_size", WRITER_CACHE)
         .optimize_on_close(true, 400)
+}
+
+/// What is decided when a file is made. Said to a file that exists, the second would be a write, and a
+/// sync, at every open.
+fn with_layout(options: SqliteConnectOptions) -> SqliteConnectOptions {
+    options
+        .page_size(PAGE_BYTES)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
 }
 
 pub(super) fn read_options(path: &Path) -> SqliteConnectOptions {

@@ -40,8 +40,9 @@ impl fmt::Debug for Writer {
 
 /// A use case's share of a batch.
 trait Job: Send {
-    /// Runs it; `Err` means: roll this job back.
-    fn run<'t>(&'t mut self, tx: &'t mut WriteTx<'_>) -> BoxFuture<'t, Result<(), ()>>;
+    /// Runs it; `Err` means: roll this job back. It carries SQLite's failure, if that was the reason.
+    fn run<'t>(&'t mut self, tx: &'t mut WriteTx<'_>)
+    -> BoxFuture<'t, Result<(), Option<DbError>>>;
 
     /// Tells the caller how it went, after the commit.
     fn answer(self: Box<Self>, commit: Result<(), DbError>);
@@ -57,17 +58,23 @@ impl<F, T, E> Job for TypedJob<F, T, E>
 where
     F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send,
     T: Send,
-    E: From<DbError> + Send,
+    E: std::error::Error + From<DbError> + Send + 'static,
 {
-    fn run<'t>(&'t mut self, tx: &'t mut WriteTx<'_>) -> BoxFuture<'t, Result<(), ()>> {
+    fn run<'t>(
+        &'t mut self,
+        tx: &'t mut WriteTx<'_>,
+    ) -> BoxFuture<'t, Result<(), Option<DbError>>> {
         Box::pin(async move {
             let Some(work) = self.work.take() else {
-                return Err(());
+                return Err(None);
             };
             // A panic in one use case must not take the writer, and every other caller, with it.
             let outcome = AssertUnwindSafe(work(tx)).catch_unwind().await;
             let outcome = outcome.unwrap_or_else(|_| Err(DbError::stopped().into()));
-            let result = if outcome.is_ok() { Ok(()) } else { Err(()) };
+            let result = outcome
+                .as_ref()
+                .map(|_| ())
+                .map_err(|error| DbError::behind(error));
             self.outcome = Some(outcome);
             result
         })
@@ -96,7 +103,7 @@ impl Writer {
     where
         F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
         T: Send + 'static,
-        E: From<DbError> + Send + 'static,
+        E: std::error::Error + From<DbError> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let job = TypedJob {
@@ -153,8 +160,11 @@ async fn run_jobs(conn: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Re
     for job in batch {
         // A savepoint each, so that a refused job takes nothing of its neighbours with it.
         statement(conn, "SAVEPOINT job").await?;
-        if job.run(&mut WriteTx::new(conn)).await.is_err() {
-            statement(conn, "ROLLBACK TO job").await?;
+        if let Err(cause) = job.run(&mut WriteTx::new(conn)).await {
+            // Where SQLite took the whole transaction back (disk full, io), the savepoint is gone with
+            // it: the neighbours hear that reason, not that there is no such savepoint.
+            let back = statement(conn, "ROLLBACK TO job").await;
+            back.map_err(|error| cause.unwrap_or(error))?;
         }
         statement(conn, "RELEASE job").await?;
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::db::{OpenError, known_version};
 use crate::fs::sidecars;
@@ -79,7 +80,7 @@ impl Service {
             tiers.push(status);
         }
         let mut conn = self.global().read().await?;
-        let jobs = cron::list(&mut conn, None).await?;
+        let jobs = cron::list(&mut conn, None).await.in_db(self.global())?;
         let durability = match self.config().durability {
             crate::config::Durability::Full => "full",
             crate::config::Durability::Normal => "normal",
@@ -98,10 +99,11 @@ impl Service {
             tiers,
             cron_jobs: jobs.len(),
             cron_enabled: jobs.iter().filter(|job| job.enabled).count(),
-            tasks: task::count(&mut conn).await?,
+            tasks: task::count(&mut conn).await.in_db(self.global())?,
             last_backup: backup::latest_good(&mut conn).await?,
             last_import: migration::list_runs(&mut conn, PageLimit::from(1))
-                .await?
+                .await
+                .in_db(self.global())?
                 .into_iter()
                 .next(),
             config_warnings: self.config().warnings.clone(),
@@ -159,12 +161,14 @@ impl Service {
         let db = self.agent(id).await?;
         status.schema_version = Some(db.version());
         let mut conn = db.read().await?;
-        let (sessions, messages) = session::count(&mut conn).await?;
+        let (sessions, messages) = session::count(&mut conn).await.in_db(&db)?;
         status.sessions = Some(sessions);
         status.messages = Some(messages);
-        status.memories = Some(memory::count(&mut conn).await?);
-        status.unindexed =
-            Some(search::pending(&mut conn).await? + memory::pending(&mut conn).await?.max(0));
+        status.memories = Some(memory::count(&mut conn).await.in_db(&db)?);
+        status.unindexed = Some(
+            search::pending(&mut conn).await.in_db(&db)?
+                + memory::pending(&mut conn).await.in_db(&db)?.max(0),
+        );
         Ok(())
     }
 }

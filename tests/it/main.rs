@@ -10,6 +10,7 @@
 
 mod backup;
 mod cli;
+mod db;
 mod doctor;
 mod fixtures;
 mod guard;

@@ -5,37 +5,28 @@
 //! must cover the switch, so it is taken before the first writing connection. A schema made twice was not seen even then,
 //! because the migrations look at what is applied inside their `BEGIN IMMEDIATE`.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Child;
 
 use zeroclaw::db::{Access, Db, OpenError, known_version};
 use zeroclaw::model::Tier;
 use zeroclaw::store::global::lease::{self, Lease};
 
 use super::{differences, migrated, structure, write_access};
+use crate::support::process::{part, played_on, wait_until};
 use crate::support::sqlite::{PrivateCopy, block_on, is_sound, number};
 
 const PROCESSES: usize = 8;
 const ROUNDS: usize = 20;
 
-/// Names the database to the process that plays one of many.
-const RACED: &str = "ZEROCLAW_TEST_RACED";
-/// Longest wait for the start, and for a process to end.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// One of many: opens the database as soon as the start is given, and writes one row.
 #[test]
 #[ignore = "run by the tests beside it, in processes of their own"]
 fn one_of_many() {
-    let Some(path) = std::env::var_os(RACED).map(PathBuf::from) else {
+    let Some(path) = played_on() else {
         return;
     };
-    let since = Instant::now();
-    while !path.with_extension("go").exists() {
-        assert!(since.elapsed() < PATIENCE, "nobody gave the start");
-        std::thread::sleep(Duration::from_micros(200));
-    }
+    wait_until("the start", || path.with_extension("go").exists());
 
     block_on(async {
         let access = write_access(path.parent().unwrap());
@@ -58,18 +49,7 @@ fn one_of_many() {
 }
 
 fn racer(path: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "schema::race::one_of_many",
-            "--ignored",
-            "--nocapture",
-        ])
-        .env(RACED, path)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    part("schema::race::one_of_many", path).spawn().unwrap()
 }
 
 /// Lets all processes at the database at once; gives what those said that failed.

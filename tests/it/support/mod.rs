@@ -6,6 +6,7 @@ pub(crate) mod dump;
 pub(crate) mod expect;
 pub(crate) mod inhabited;
 pub(crate) mod legacy;
+pub(crate) mod process;
 pub(crate) mod recipe;
 pub(crate) mod rng;
 pub(crate) mod rows;
