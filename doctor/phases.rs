@@ -133,7 +133,9 @@ impl Run<'_> {
         Ok(self.importer.update_run(&self.record).await?)
     }
 
-    async fn make_agents(&self, plan: &Plan) -> Result<(), DoctorError> {
+    /// Makes the databases that are needed. An agent whose cannot be opened costs only the sources
+    /// with records of it; they say why.
+    async fn make_agents(&mut self, plan: &Plan) -> Result<(), DoctorError> {
         let layout = self.importer.service().layout();
         if let Some(from) = &self.task.from {
             // What stays a file comes along once; a file that is there is never replaced.
@@ -153,7 +155,19 @@ impl Run<'_> {
                 .iter()
                 .any(|agent| agent.agent_id == *id && agent.status == *status);
             if !is_known || !layout.agent_db(id.as_str()).exists() {
-                self.importer.ensure_agent(id, *status, *reason).await?;
+                match self.importer.ensure_agent(id, *status, *reason).await {
+                    Err(error @ ServiceError::Open(_)) => {
+                        let place = Layout::agent_db_relative(id.as_str());
+                        let finding = Finding::new(
+                            "unreadable-tier",
+                            Level::Error,
+                            escaped(&place),
+                            chain(&error),
+                        );
+                        self.said.push(finding);
+                    }
+                    made => made?,
+                }
             }
         }
         Ok(())
