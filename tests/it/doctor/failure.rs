@@ -104,43 +104,48 @@ fn c05_rows_that_changed_on_the_way_in_are_not_taken_for_proof() {
     assert_eq!(digest_of(&install.path(BRAIN)), before);
 }
 
-#[test]
-fn c05_a_tier_without_room_keeps_its_sources_in_place_and_the_others_come_in() {
+const LARGE: &str = "data/sessions/slack_ops_1_large.jsonl";
+const SMALL: &str = "data/sessions/telegram_main_1_small.jsonl";
+
+/// A large session of birch, whose folder is to be a small filesystem, and a small one of atlas.
+fn home_with_two_talks() -> (Sandbox, LegacyInstall) {
     let home = Sandbox::in_memory();
     let install = LegacyInstall::new(home.root());
-    let long = |key: &str| {
-        let mut lines = turns(key, 40);
-        for (_, text) in &mut lines {
-            text.push_str(&" and on".repeat(15_000));
-        }
-        jsonl(&lines)
-    };
-    let (large, small) = (
-        "data/sessions/slack_ops_1_large.jsonl",
-        "data/sessions/telegram_main_1_small.jsonl",
-    );
+    let mut long = turns("large", 40);
+    for (_, text) in &mut long {
+        text.push_str(&" and on".repeat(15_000));
+    }
     install
         .config(
             "schema_version = 3\n[agents.atlas]\nchannels = ['telegram.main']\n\
              [agents.birch]\nchannels = ['slack.ops']\n",
         )
-        .jsonl(large, &long("large"))
-        .jsonl(small, &jsonl(&turns("small", 3)))
+        .jsonl(LARGE, &jsonl(&long))
+        .jsonl(SMALL, &jsonl(&turns("small", 3)))
         .folder("agents/birch");
-    let before = digest_of(&install.path(large));
-    let Some(mount) = Mount::tmpfs(&install.path("agents/birch"), "2m") else {
-        return;
-    };
+    (home, install)
+}
 
-    let run = home.zeroclaw(&["doctor", "--fix", "--json"]);
+#[test]
+fn c05_a_tier_without_room_keeps_its_sources_in_place_and_the_others_come_in() {
+    // Room for the database and not for the talk, and not even for the database.
+    for size in ["2m", "64k"] {
+        let (home, install) = home_with_two_talks();
+        let before = digest_of(&install.path(LARGE));
+        let Some(mount) = Mount::tmpfs(&install.path("agents/birch"), size) else {
+            return;
+        };
 
-    assert!(matches!(run.code(), Some(1 | 8)), "{}", run.told());
-    assert!(run.stdout.contains(large), "{}", run.told());
-    assert_eq!(digest_of(&install.path(large)), before);
-    assert!(!install.path(small).exists(), "{}", run.told());
-    assert_eq!(State::of(home.root()).sessions().len(), 1);
+        let run = home.zeroclaw(&["doctor", "--fix", "--json"]);
 
-    mount.resize("64m");
-    home.zeroclaw(&["doctor", "--fix"]).exits(0);
-    assert_eq!(State::of(home.root()).sessions().len(), 2);
+        assert!(matches!(run.code(), Some(1 | 8)), "{}", run.told());
+        assert!(run.stdout.contains(LARGE), "{}", run.told());
+        assert!(run.stdout.contains("full"), "{}", run.told());
+        assert_eq!(digest_of(&install.path(LARGE)), before);
+        assert!(!install.path(SMALL).exists(), "{}", run.told());
+
+        mount.resize("64m");
+        home.zeroclaw(&["doctor", "--fix"]).exits(0);
+        assert_eq!(State::of(home.root()).sessions().len(), 2);
+    }
 }

@@ -24,7 +24,8 @@ fn each(root: &Path) -> Vec<(String, std::fs::Metadata)> {
 }
 
 fn nothing_is_loose(root: &Path) {
-    for (path, found) in each(root) {
+    // What it was given is not its own making.
+    for (path, found) in each(root).into_iter().skip(1) {
         assert_eq!(found.mode() & 0o077, 0, "{path}: {:o}", found.mode());
     }
 }
