@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceStatus, Tier};
+use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceState, SourceStatus, Tier};
 
 use super::finding::{Finding, Level};
 use super::names::escaped;
@@ -48,6 +48,10 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    fn refused_count(&self) -> u64 {
+        self.counts.values().map(|count| count.refused).sum()
+    }
+
     /// Counts an item that is no record taken, and remembers what it says.
     pub(crate) fn remember(&mut self, item: &Item) {
         match item {
@@ -179,8 +183,8 @@ impl Plan {
     }
 }
 
-/// What an earlier receipt says of a source.
-pub(crate) type Earlier = BTreeMap<String, SourceStatus>;
+/// What earlier receipts say, by source.
+pub(crate) type Earlier = BTreeMap<String, SourceState>;
 
 /// Reads one source into `sink`.
 pub(crate) async fn read<S: Sink>(
@@ -273,10 +277,20 @@ async fn decide(
     scratch: &Path,
 ) -> PlannedSource {
     let source_key = source.source_key(root_tag);
-    let was_imported = matches!(
-        earlier.get(&source_key),
-        Some(SourceStatus::Retired | SourceStatus::Kept | SourceStatus::Discarded)
-    );
+    let settled = earlier.get(&source_key).filter(|state| {
+        matches!(
+            state.status,
+            SourceStatus::Retired | SourceStatus::Kept | SourceStatus::Discarded
+        )
+    });
+    // What was refused may be taken now: under another name, or by a reader that knows more.
+    let mut survey = None;
+    let mut was_imported = settled.is_some();
+    if let Some(state) = settled.filter(|state| state.refused > 0) {
+        let found = surveyed(&source, owners, scratch).await;
+        was_imported = found.error.is_some() || found.refused_count() >= state.refused;
+        survey = Some(found);
+    }
     let aside = if is_foreign {
         Action::Done
     } else {
@@ -296,13 +310,14 @@ async fn decide(
         survey: Survey::default(),
     };
     if planned.action == Action::Import {
-        let mut survey = Survey::default();
-        if let Err(error) = read(&planned.source, owners, scratch, &mut survey).await {
+        planned.survey = match survey {
+            Some(survey) => survey,
+            None => surveyed(&planned.source, owners, scratch).await,
+        };
+        if let Some(error) = &planned.survey.error {
             planned.action = Action::Leave;
             planned.reason = Some(format!("cannot be read: {error}"));
-            survey.error = Some(error.to_string());
         }
-        planned.survey = survey;
     } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
         let mut repeated = Repeated::default();
         // One of which nothing can be read repeats nothing; it is moved aside all the same.
@@ -310,6 +325,15 @@ async fn decide(
         planned.survey = repeated.0;
     }
     planned
+}
+
+/// Reads a source for what is in it.
+async fn surveyed(source: &Source, owners: &Owners, scratch: &Path) -> Survey {
+    let mut survey = Survey::default();
+    if let Err(error) = read(source, owners, scratch, &mut survey).await {
+        survey.error = Some(error.to_string());
+    }
+    survey
 }
 
 /// What a source's reading is worth saying.

@@ -16,7 +16,7 @@ use super::names;
 use crate::db::{
     Access, Db, DbCopy, DbError, OpenError, SnapshotGate, SnapshotRun, SnapshotSource,
 };
-use crate::fs::{FsError, Layout, RootLock, SharedLock, atomic, process, sidecars, space};
+use crate::fs::{FsError, Layout, RootLock, SharedLock, atomic, process, space};
 use crate::model::{AgentId, CheckOutcome, Tier};
 
 /// How often to begin anew when agents come and go meanwhile.
@@ -51,61 +51,19 @@ impl OwnTier {
 
     /// Sizes of the file and its log.
     pub(super) fn bytes(&self) -> u64 {
-        let [wal, _, _] = sidecars(&self.path);
+        let [wal, _, _] = crate::fs::sidecars(&self.path);
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
         size(&self.path) + size(&wal)
     }
 }
 
-/// How a root's databases are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looking {
-    /// Without a trace: a log that a killed writer left is read through a copy.
-    Traceless,
-    /// Before a capture, which opens the log anyway: nothing is copied.
-    Cheap,
-    /// While this process has the databases open. Never through a copy: closing its handle would take the locks
-    /// away that SQLite holds for this process.
-    Held,
-}
-
-/// Keeps writers out for the length of a look, where none lives.
-struct Look {
-    looking: Looking,
-    hold: Option<SharedLock>,
-}
-
-impl Look {
-    fn new(layout: &Layout, looking: Looking) -> Self {
-        // A lock that cannot be asked keeps nobody out.
-        let hold = match looking {
-            Looking::Held => None,
-            Looking::Traceless | Looking::Cheap => RootLock::shared_if_present(layout).ok(),
-        };
-        Self { looking, hold }
-    }
-
-    fn access(&self, path: &Path) -> Access {
-        let [wal, _, _] = sidecars(path);
-        let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
-        let is_at_rest = self.hold.as_ref().is_some_and(SharedLock::is_at_rest);
-        Access::Look {
-            is_at_rest: is_at_rest && (self.looking == Looking::Traceless || !has_log),
-        }
-    }
-}
-
-/// Proves that a control plane is there and can be read; leaves no trace.
-///
-/// # Errors
-///
-/// [`BackupError::Open`] when it cannot be opened.
-pub(super) async fn prove_global(layout: &Layout) -> Result<(), BackupError> {
-    let path = layout.global_db();
-    let look = Look::new(layout, Looking::Traceless);
-    let global = Db::open(&path, &Tier::Global, look.access(&path)).await?;
-    global.close().await;
-    Ok(())
+/// How the root may be looked at, and what keeps writers out meanwhile: where none lives, nothing
+/// need be left beside its databases.
+pub(super) fn look(layout: &Layout) -> (Option<SharedLock>, Access) {
+    // A lock that cannot be asked keeps nobody out.
+    let hold = RootLock::shared_if_present(layout).ok();
+    let is_at_rest = hold.as_ref().is_some_and(SharedLock::is_at_rest);
+    (hold, Access::Look { is_at_rest })
 }
 
 /// The databases of a root: the control plane and every registered agent, in a fixed order.
@@ -113,21 +71,24 @@ pub(super) async fn prove_global(layout: &Layout) -> Result<(), BackupError> {
 /// # Errors
 ///
 /// [`BackupError`] when the control plane cannot be read, or registers what cannot be an agent.
-pub(super) async fn tiers_of(
-    layout: &Layout,
-    looking: Looking,
-) -> Result<Vec<OwnTier>, BackupError> {
+pub(super) async fn tiers_of(layout: &Layout) -> Result<Vec<OwnTier>, BackupError> {
     let path = layout.global_db();
-    let look = Look::new(layout, looking);
-    let global = Db::open(&path, &Tier::Global, look.access(&path)).await?;
+    let (_hold, access) = look(layout);
+    let global = Db::open(&path, &Tier::Global, access).await?;
     let registry = global.registry().await;
     global.close().await;
+    tiers_in(layout, registry?)
+}
+
+/// The same by what the registry says.
+fn tiers_in(layout: &Layout, registry: Vec<(String, String)>) -> Result<Vec<OwnTier>, BackupError> {
+    let path = layout.global_db();
     let mut tiers = vec![OwnTier {
         tier: Tier::Global,
         archive_path: relative(layout, &path),
         path,
     }];
-    for (agent, path) in registry? {
+    for (agent, path) in registry {
         let stray = || BackupError::StrayAgent {
             agent: agent.clone(),
             path: path.clone(),
@@ -155,14 +116,10 @@ fn relative(layout: &Layout, path: &Path) -> String {
 /// # Errors
 ///
 /// [`BackupError`] at the first that is not.
-pub(super) async fn prove(
-    layout: &Layout,
-    tiers: &[OwnTier],
-    looking: Looking,
-) -> Result<(), BackupError> {
-    let look = Look::new(layout, looking);
+pub(super) async fn prove(layout: &Layout, tiers: &[OwnTier]) -> Result<(), BackupError> {
+    let (_hold, access) = look(layout);
     for own in tiers {
-        match Db::open(&own.path, &own.tier, look.access(&own.path)).await {
+        match Db::open(&own.path, &own.tier, access.clone()).await {
             Ok(db) => db.close().await,
             Err(OpenError::NotFound { path }) if own.tier != Tier::Global => {
                 return Err(BackupError::MissingAgent {
@@ -182,19 +139,14 @@ pub(super) async fn prove(
 
 /// Captures every tier into its place under `tree`; gives what was captured.
 ///
-/// * `tiers`: the databases as they were proved.
-///
 /// # Errors
 ///
 /// [`BackupError`] when one cannot be captured; none is under way any more then.
-pub(super) async fn capture(
-    layout: &Layout,
-    mut tiers: Vec<OwnTier>,
-    tree: &Path,
-) -> Result<Vec<OwnTier>, BackupError> {
+pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>, BackupError> {
     for _ in 0..TRIES {
+        let tiers = tiers_of(layout).await?;
         refuse_few_files(tiers.len(), process::open_files_limit())?;
-        let can_write = tiers.iter().all(OwnTier::can_write);
+        prove(layout, &tiers).await?;
         let mut sources = Vec::with_capacity(tiers.len());
         for own in &tiers {
             sources.push(SnapshotSource::open(&own.path, own.can_write()).await?);
@@ -202,13 +154,8 @@ pub(super) async fn capture(
         for source in &mut sources {
             source.hold().await?;
         }
-        // On a medium that cannot be written there are no locks to lose, and no log can be made to share.
-        let looking = match can_write {
-            true => Looking::Held,
-            false => Looking::Traceless,
-        };
-        let now = tiers_of(layout, looking).await?;
-        if now == tiers {
+        // Agents may have come or gone since: asked of the control plane that is held now.
+        if tiers_in(layout, sources[0].registry().await?)? == tiers {
             let targets: Vec<PathBuf> = tiers
                 .iter()
                 .map(|own| tree.join(&own.archive_path))
@@ -217,9 +164,6 @@ pub(super) async fn capture(
             return Ok(tiers);
         }
         // Dropped sources let their writers go.
-        drop(sources);
-        prove(layout, &now, Looking::Held).await?;
-        tiers = now;
     }
     Err(BackupError::AgentsChanging { tries: TRIES })
 }
@@ -408,7 +352,7 @@ pub(super) async fn capture_foreign(
 
 /// Removes a capture that failed half way, so that its place is free.
 pub(super) fn discard(target: &Path) -> Result<(), FsError> {
-    for path in std::iter::once(target.to_owned()).chain(sidecars(target)) {
+    for path in std::iter::once(target.to_owned()).chain(crate::fs::sidecars(target)) {
         match std::fs::remove_file(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

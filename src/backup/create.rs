@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::BackupError;
-use super::capture::{self, Looking, OwnTier};
+use super::capture::{self, OwnTier};
 use super::gather;
 use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role};
 use super::pack::pack;
@@ -62,7 +62,7 @@ pub struct BackupDone {
 ///
 /// [`BackupError`] for what would fail before the first write.
 pub async fn plan(job: &BackupJob) -> Result<BackupDone, BackupError> {
-    let outline = Outline::of(job, Looking::Traceless).await?;
+    let outline = Outline::of(job).await?;
     let mut members: Vec<Member> = outline.tiers.iter().map(planned_tier).collect();
     let files = outline.found.foreign.iter().chain(&outline.found.files);
     members.extend(files.map(gather::planned));
@@ -86,13 +86,13 @@ pub async fn plan(job: &BackupJob) -> Result<BackupDone, BackupError> {
 /// [`BackupError`]: a database is damaged, newer or missing, the destination is taken or full.
 pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
     let started = Instant::now();
-    let outline = Outline::of(job, Looking::Cheap).await?;
+    let outline = Outline::of(job).await?;
     let beside = folder_of(&outline.archive).to_owned();
     if job.output.is_none() {
         atomic::create_dir_private(&beside)?;
     }
     let staging = Staging::create(&beside, &job.id)?;
-    let tiers = capture::capture(&job.layout, outline.tiers, &staging.tree()).await?;
+    let tiers = capture::capture(&job.layout, &staging.tree()).await?;
     fault("backup.captured");
     let mut members = capture::describe(&tiers, &staging.tree()).await?;
     let mut found = outline.found;
@@ -137,10 +137,10 @@ struct Outline {
 }
 
 impl Outline {
-    async fn of(job: &BackupJob, looking: Looking) -> Result<Self, BackupError> {
+    async fn of(job: &BackupJob) -> Result<Self, BackupError> {
         let archive = destination(job)?;
-        let tiers = capture::tiers_of(&job.layout, looking).await?;
-        capture::prove(&job.layout, &tiers, looking).await?;
+        let tiers = capture::tiers_of(&job.layout).await?;
+        capture::prove(&job.layout, &tiers).await?;
         let found = walk_root(job, &tiers).await?;
         let files = found.foreign.iter().chain(&found.files);
         // Compression cannot be counted on, and the copies stand beside the archive: below this it must fail.

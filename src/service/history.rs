@@ -6,7 +6,7 @@ use super::error::InDb;
 use super::{Service, ServiceError};
 use std::collections::BTreeMap;
 
-use crate::model::{MigrationRun, PageLimit, SourceReceipt, SourceStatus};
+use crate::model::{MigrationRun, PageLimit, SourceReceipt, SourceState};
 use crate::store::global::migration;
 
 /// One import run and its receipts.
@@ -44,12 +44,12 @@ impl Service {
         Ok(RunHistory { run, sources })
     }
 
-    /// Status of every receipt, by source key.
+    /// What every receipt says at a glance, by source key.
     ///
     /// # Errors
     ///
     /// [`ServiceError`] when SQLite fails.
-    pub async fn receipt_states(&self) -> Result<BTreeMap<String, SourceStatus>, ServiceError> {
+    pub async fn receipt_states(&self) -> Result<BTreeMap<String, SourceState>, ServiceError> {
         let mut conn = self.global().read().await?;
         Ok(migration::source_states(&mut conn)
             .await

@@ -66,6 +66,16 @@ pub struct StatusReport {
     pub config_warnings: Vec<String>,
 }
 
+/// What the control plane's own tables say.
+#[derive(Default)]
+struct ControlStatus {
+    cron_jobs: usize,
+    cron_enabled: usize,
+    tasks: i64,
+    last_backup: Option<BackupRun>,
+    last_import: Option<MigrationRun>,
+}
+
 impl Service {
     /// How the root is.
     ///
@@ -79,8 +89,13 @@ impl Service {
             status.status = Some(agent.status);
             tiers.push(status);
         }
-        let mut conn = self.global().read().await?;
-        let jobs = cron::list(&mut conn, None).await.in_db(self.global())?;
+        let is_current = self.global().version() >= known_version(&Tier::Global);
+        let control = if is_current {
+            self.control_status().await?
+        } else {
+            // An older control plane may lack the tables: it is told as older, and not asked.
+            ControlStatus::default()
+        };
         let durability = match self.config().durability {
             crate::config::Durability::Full => "full",
             crate::config::Durability::Normal => "normal",
@@ -97,16 +112,26 @@ impl Service {
             durability: durability.to_owned(),
             writer,
             tiers,
+            cron_jobs: control.cron_jobs,
+            cron_enabled: control.cron_enabled,
+            tasks: control.tasks,
+            last_backup: control.last_backup,
+            last_import: control.last_import,
+            config_warnings: self.config().warnings.clone(),
+        })
+    }
+
+    async fn control_status(&self) -> Result<ControlStatus, ServiceError> {
+        let db = self.global();
+        let mut conn = db.read().await?;
+        let jobs = cron::list(&mut conn, None).await.in_db(db)?;
+        let runs = migration::list_runs(&mut conn, PageLimit::from(1)).await;
+        Ok(ControlStatus {
             cron_jobs: jobs.len(),
             cron_enabled: jobs.iter().filter(|job| job.enabled).count(),
-            tasks: task::count(&mut conn).await.in_db(self.global())?,
+            tasks: task::count(&mut conn).await.in_db(db)?,
             last_backup: backup::latest_good(&mut conn).await?,
-            last_import: migration::list_runs(&mut conn, PageLimit::from(1))
-                .await
-                .in_db(self.global())?
-                .into_iter()
-                .next(),
-            config_warnings: self.config().warnings.clone(),
+            last_import: runs.in_db(db)?.into_iter().next(),
         })
     }
 
