@@ -180,7 +180,7 @@ impl Db {
                     options = with_layout(options);
                 }
                 let mut conn = options.connect_here().await.map_err(named)?;
-                check_sqlite(&mut conn).await?;
+                check_sqlite(&mut conn, path).await?;
                 migrate::migrate(&mut conn, path, tier, access.release).await?;
                 conn.close().await.map_err(named)?;
             }
@@ -407,7 +407,7 @@ pub(super) async fn identify(
         expected: tier.to_string(),
         found,
     };
-    check_sqlite(conn).await?;
+    check_sqlite(conn, path).await?;
     let row = sqlx::query(
         "SELECT (SELECT user_version FROM pragma_user_version),
                 (SELECT application_id FROM pragma_application_id),
@@ -477,11 +477,11 @@ async fn check_tables(
 }
 
 /// Asks the library that runs, not the one compiled against: a host program may link another.
-async fn check_sqlite(conn: &mut SqliteConnection) -> Result<(), OpenError> {
+async fn check_sqlite(conn: &mut SqliteConnection, path: &Path) -> Result<(), OpenError> {
     let found: String = sqlx::query_scalar("SELECT sqlite_version()")
         .fetch_one(conn)
         .await
-        .map_err(DbError::from)?;
+        .map_err(|error| DbError::from(error).at(path))?;
     if is_old(&found) {
         return Err(OpenError::OldSqlite { found });
     }
