@@ -14,4 +14,5 @@ mod db;
 mod fixtures;
 mod guard;
 mod schema;
+mod store;
 mod support;
