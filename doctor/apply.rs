@@ -1,30 +1,62 @@
 //! Phase three: brings one source's records in.
 //!
-//! One transaction a tier, all rows and this tier's share of the receipt in it. A tier that has the
-//! share of this very source already is skipped and its counts are taken from there, so that a rerun
-//! after a crash ends with the same receipts as an undisturbed run.
+//! One transaction a tier, all rows and this tier's share of the receipt in it; the control plane's
+//! holds the whole receipt. A tier that has the share of this very source already is skipped and its
+//! counts are taken from there, so that a rerun after a crash ends with the same receipts as an
+//! undisturbed run.
 
 use std::collections::BTreeMap;
 
-use zeroclaw::model::{KindCount, Tier, TierReceipt};
-use zeroclaw::service::Importer;
+use zeroclaw::model::{KindCount, SourceReceipt, Tier, TierReceipt};
+use zeroclaw::service::{ImportTx, Importer, ServiceError};
 use zeroclaw::store::agent::receipt;
+use zeroclaw::store::global::migration;
 
-use super::plan::{PlannedSource, Survey};
+use super::plan::{Notes, PlannedSource, Survey};
 use super::quarantine::Quarantine;
 use super::record::{Item, Record};
 use super::sources::{ReadError, Sink};
-use super::work::TierWork;
+use super::work::{Finished, TierWork};
+
+/// Counts by kind of record.
+type Counts = BTreeMap<String, KindCount>;
 
 /// What bringing a source in gave.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     /// Counts by kind of record.
-    pub(crate) counts: BTreeMap<String, KindCount>,
+    pub(crate) counts: Counts,
     /// Refused records, tails and notes.
     pub(crate) survey: Survey,
+    /// What only the rows that were there could tell: clashes, and how they were settled.
+    pub(crate) said: Notes,
     /// Where the bytes of refused records are, below the root.
     pub(crate) quarantine: Option<String>,
+}
+
+impl Applied {
+    /// Of what is known from reading alone.
+    pub(crate) fn of_survey(survey: &Survey) -> Self {
+        let counts = survey.counts.iter();
+        Self {
+            counts: counts
+                .map(|(kind, count)| ((*kind).to_owned(), *count))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    fn say(&mut self, notes: Notes) {
+        for (code, notes) in notes {
+            self.said.entry(code).or_default().extend(notes);
+        }
+    }
+
+    fn add(&mut self, share: &Counts) {
+        for (kind, count) in share {
+            self.counts.entry(kind.clone()).or_default().add(count);
+        }
+    }
 }
 
 /// A tier's part in an import.
@@ -32,7 +64,7 @@ enum Part {
     /// In a transaction that is still open.
     Open(Box<TierWork>),
     /// Committed by an earlier, cut-off run.
-    Done(BTreeMap<String, KindCount>),
+    Done(Counts),
 }
 
 /// Takes a source's records into the tiers.
@@ -66,8 +98,12 @@ impl<'a> Applier<'a> {
             let mut conn = self.importer.read(tier).await?;
             let share = receipt::get(&mut conn, self.source_key)
                 .await
-                .map_err(zeroclaw::service::ServiceError::from)?;
-            if let Some(share) = share.filter(|share| share.source_sha256 == self.sha256) {
+                .map_err(ServiceError::from)?;
+            // One of another run says nothing of what this run takes: names may be mapped otherwise.
+            let is_ours = |share: &TierReceipt| {
+                share.run_id == self.run_id && share.source_sha256 == self.sha256
+            };
+            if let Some(share) = share.filter(is_ours) {
                 return Ok(Part::Done(share.counts));
             }
         }
@@ -88,57 +124,80 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Commits every tier, each with its share of the receipt.
-    pub(crate) async fn finish(mut self) -> Result<Applied, ReadError> {
-        let kept = self.quarantine.finish()?;
-        let root = self.importer.service().root().to_owned();
-        let mut counts: BTreeMap<String, KindCount> = BTreeMap::new();
-        for (kind, count) in &self.survey.counts {
-            counts.entry((*kind).to_owned()).or_default().add(count);
-        }
-        for (tier, part) in self.parts {
+    /// Commits every tier, each with its share of the receipt; the control plane last, with the whole.
+    ///
+    /// * `receipt`: makes the receipt of what came in.
+    pub(crate) async fn finish(
+        mut self,
+        receipt: &(dyn Fn(&Applied) -> SourceReceipt + Sync),
+    ) -> Result<Applied, ReadError> {
+        let mut applied = Applied::of_survey(&self.survey);
+        applied.survey = std::mem::take(&mut self.survey);
+        applied.quarantine = self.keep_quarantine()?;
+        let global = self.parts.remove(&Tier::Global);
+        for part in std::mem::take(&mut self.parts).into_values() {
             let share = match part {
                 Part::Done(share) => share,
                 Part::Open(work) => {
-                    let finished = work.finish().await?;
-                    for (code, notes) in finished.notes {
-                        self.survey.notes.entry(code).or_default().extend(notes);
-                    }
-                    let mut tx = finished.tx;
-                    if matches!(tier, Tier::Agent(_)) {
-                        let share = TierReceipt {
-                            source_key: self.source_key.to_owned(),
-                            source_sha256: self.sha256.to_owned(),
-                            run_id: self.run_id.to_owned(),
-                            imported_at_ms: self.importer.service().clock().now_ms(),
-                            counts: finished.counts.clone(),
-                        };
-                        receipt::upsert(&mut tx.tx(), &share)
-                            .await
-                            .map_err(zeroclaw::service::ServiceError::from)?;
-                    }
-                    zeroclaw::fs::fault("doctor-before-commit");
-                    tx.commit().await?;
-                    zeroclaw::fs::fault("doctor-after-commit");
-                    finished.counts
+                    self.commit_share(work.finish().await?, &mut applied)
+                        .await?
                 }
             };
-            for (kind, count) in share {
-                counts.entry(kind).or_default().add(&count);
-            }
+            applied.add(&share);
         }
-        let quarantine = kept.map(|path| {
-            path.strip_prefix(&root)
+        if let Some(Part::Open(work)) = global {
+            let finished = work.finish().await?;
+            applied.add(&finished.counts);
+            applied.say(finished.notes);
+            let mut tx = finished.tx;
+            migration::upsert_source(&mut tx.tx(), &receipt(&applied))
+                .await
+                .map_err(ServiceError::from)?;
+            commit(tx).await?;
+        }
+        Ok(applied)
+    }
+
+    /// Puts the bytes of refused records in place; gives where they are, below the root.
+    fn keep_quarantine(&mut self) -> Result<Option<String>, ReadError> {
+        let root = self.importer.service().root();
+        let kept = self.quarantine.finish()?;
+        Ok(kept.map(|path| {
+            path.strip_prefix(root)
                 .unwrap_or(&path)
                 .display()
                 .to_string()
-        });
-        Ok(Applied {
-            counts,
-            survey: self.survey,
-            quarantine,
-        })
+        }))
     }
+
+    /// Commits one agent's rows with its share of the receipt.
+    async fn commit_share(
+        &self,
+        finished: Finished,
+        applied: &mut Applied,
+    ) -> Result<Counts, ReadError> {
+        applied.say(finished.notes);
+        let share = TierReceipt {
+            source_key: self.source_key.to_owned(),
+            source_sha256: self.sha256.to_owned(),
+            run_id: self.run_id.to_owned(),
+            imported_at_ms: self.importer.service().clock().now_ms(),
+            counts: finished.counts,
+        };
+        let mut tx = finished.tx;
+        receipt::upsert(&mut tx.tx(), &share)
+            .await
+            .map_err(ServiceError::from)?;
+        commit(tx).await?;
+        Ok(share.counts)
+    }
+}
+
+async fn commit(tx: ImportTx) -> Result<(), ReadError> {
+    zeroclaw::fs::fault("doctor-before-commit");
+    tx.commit().await?;
+    zeroclaw::fs::fault("doctor-after-commit");
+    Ok(())
 }
 
 impl Sink for Applier<'_> {

@@ -15,11 +15,12 @@ use zeroclaw::store::global::migration;
 
 use super::apply::{Applied, Applier};
 use super::finding::{Finding, Level};
+use super::names::{escaped, unescaped};
 use super::owner::Owners;
 use super::plan::{self, Action, Plan, PlannedSource};
 use super::report::{Report, SourceReport, refused};
 use super::run::owner;
-use super::scan::digest;
+use super::scan::{LONE_SIDECAR, Source, digest};
 use super::sources::ReadError;
 use super::task::{DoctorError, Task};
 use super::verify::Verifier;
@@ -33,6 +34,8 @@ pub(crate) struct Run<'r> {
     pub(crate) tell: &'r (dyn Fn(&str) + Sync),
     pub(crate) owners: Owners,
     pub(crate) record: MigrationRun,
+    /// What only the import itself could tell of records that came in.
+    pub(crate) said: Vec<Finding>,
 }
 
 /// Receipts written at once: each commit waits for the disk.
@@ -120,6 +123,7 @@ impl Run<'_> {
         if self.record.backup_path.is_some() || self.record.phase != RunPhase::Backup {
             return Ok(());
         }
+        self.enter(RunPhase::Backup).await?;
         let Some(archive) =
             safety::archive(self.task, self.importer, plan, &self.record, self.tell).await?
         else {
@@ -129,7 +133,9 @@ impl Run<'_> {
         Ok(self.importer.update_run(&self.record).await?)
     }
 
-    async fn make_agents(&self, plan: &Plan) -> Result<(), DoctorError> {
+    /// Makes the databases that are needed. An agent whose cannot be opened costs only the sources
+    /// with records of it; they say why.
+    async fn make_agents(&mut self, plan: &Plan) -> Result<(), DoctorError> {
         let layout = self.importer.service().layout();
         if let Some(from) = &self.task.from {
             // What stays a file comes along once; a file that is there is never replaced.
@@ -149,7 +155,19 @@ impl Run<'_> {
                 .iter()
                 .any(|agent| agent.agent_id == *id && agent.status == *status);
             if !is_known || !layout.agent_db(id.as_str()).exists() {
-                self.importer.ensure_agent(id, *status, *reason).await?;
+                match self.importer.ensure_agent(id, *status, *reason).await {
+                    Err(error @ ServiceError::Open(_)) => {
+                        let place = Layout::agent_db_relative(id.as_str());
+                        let finding = Finding::new(
+                            "unreadable-tier",
+                            Level::Error,
+                            escaped(&place),
+                            chain(&error),
+                        );
+                        self.said.push(finding);
+                    }
+                    made => made?,
+                }
             }
         }
         Ok(())
@@ -157,7 +175,7 @@ impl Run<'_> {
 
     /// Brings one source in; gives its receipt, or `None` when it failed and stays.
     async fn import(
-        &self,
+        &mut self,
         planned: &PlannedSource,
         report: &mut SourceReport,
     ) -> Result<Option<SourceReceipt>, DoctorError> {
@@ -180,6 +198,7 @@ impl Run<'_> {
                 report.partial_tails.clone_from(&applied.survey.tails);
                 report.quarantine = applied.quarantine;
                 report.status = "imported";
+                self.said.extend(plan::noted(&report.path, &applied.said));
                 Ok(Some(receipt))
             }
             Err(error) => self.failed(planned, report, &error).await.map(|()| None),
@@ -189,7 +208,9 @@ impl Run<'_> {
     async fn apply(&self, planned: &PlannedSource) -> Result<Applied, ReadError> {
         let mut applier = Applier::new(self.importer, &self.record.id, planned);
         plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
-        applier.finish().await
+        applier
+            .finish(&|applied| self.receipt_of(planned, applied))
+            .await
     }
 
     /// A source that failed stays as it is; the others go on, unless nothing can be written at all.
@@ -249,6 +270,7 @@ impl Run<'_> {
                 "refused": named(&applied.survey.refused),
                 "partial_tails": applied.survey.tails,
                 "quarantine": applied.quarantine,
+                "notes": plan::noted(&planned.source.name(), &applied.said),
             })
             .to_string(),
         }
@@ -299,81 +321,109 @@ impl Run<'_> {
         Ok(false)
     }
 
+    /// Moves proven sources aside, or keeps those of a foreign root, and settles their receipts.
     async fn retire_all(
         &self,
         plan: &Plan,
         verified: Vec<(usize, SourceReceipt)>,
         report: &mut Report,
     ) -> Result<(), DoctorError> {
-        let aside = self
-            .importer
-            .service()
-            .layout()
-            .migrated_run_dir(&self.record.id);
-        let root = self.importer.service().root().to_owned();
-        let below = |path: &Path| {
-            path.strip_prefix(&root)
-                .unwrap_or(path)
-                .display()
-                .to_string()
-        };
-        let mut settled = Vec::new();
+        // Copies go before the store they repeat: without it they would pass for the only ones.
+        let mut settled = self.retire_copies(plan, report).await?;
         for (at, mut receipt) in verified {
-            let planned = &plan.sources[at];
             if self.task.from.is_some() {
                 receipt.status = SourceStatus::Kept;
             } else {
-                let target = retire::retire(&planned.source, &aside)?;
+                let now_at = self.move_aside(&plan.sources[at].source, &mut receipt)?;
                 receipt.status = SourceStatus::Retired;
-                receipt.removed_source = true;
-                receipt.retired_path = Some(below(&target));
-                report.sources[at].now_at = below(&target);
+                report.sources[at].now_at = now_at;
             }
             settled.push(receipt);
         }
-        for (at, planned) in plan
-            .sources
-            .iter()
-            .enumerate()
-            .filter(|(_, planned)| planned.action == Action::Archive)
-        {
-            let target = retire::retire(&planned.source, &aside)?;
-            let source = &mut report.sources[at];
-            source.status = "archived";
-            source.now_at = below(&target);
+        settled.extend(self.finish_cut_off(&settled).await?);
+        self.importer.put_receipts(settled).await?;
+        // A log that a cut-off run had left behind has followed its database.
+        let root = self.task.source_root();
+        report.findings.retain(|finding| {
+            finding.code != LONE_SIDECAR || root.join(unescaped(&finding.place)).exists()
+        });
+        Ok(())
+    }
+
+    /// Moves aside what repeats another source or was imported before; gives receipts to settle.
+    async fn retire_copies(
+        &self,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<Vec<SourceReceipt>, DoctorError> {
+        let copies = |(_, planned): &(usize, &PlannedSource)| planned.action == Action::Archive;
+        let copies: Vec<_> = plan.sources.iter().enumerate().filter(copies).collect();
+        let mut new = Vec::new();
+        for (_, planned) in &copies {
             if self.receipt(planned).await?.is_none() {
-                let mut receipt = self.receipt_of(planned, &Applied::default());
+                let applied = Applied::of_survey(&planned.survey);
+                let mut receipt = self.receipt_of(planned, &applied);
                 receipt.status = SourceStatus::Discarded;
-                receipt.removed_source = true;
-                receipt.retired_path = Some(below(&target));
-                receipt.report_json = json!({ "reason": planned.reason }).to_string();
+                receipt.report_json =
+                    json!({ "reason": planned.reason, "counts": applied.counts }).to_string();
+                new.push(receipt);
+            }
+        }
+        // Before the first move, so that a kill between moves leaves none without its receipt.
+        self.importer.put_receipts(new).await?;
+        let mut settled = Vec::new();
+        for (at, planned) in copies {
+            let receipt = self.receipt(planned).await?;
+            let mut receipt =
+                receipt.unwrap_or_else(|| self.receipt_of(planned, &Applied::default()));
+            report.sources[at].now_at = self.move_aside(&planned.source, &mut receipt)?;
+            report.sources[at].status = "archived";
+            if receipt.last_run_id == self.record.id {
                 settled.push(receipt);
             }
         }
-        settled.extend(self.finish_cut_off(&settled, &aside, &below).await?);
-        Ok(self.importer.put_receipts(settled).await?)
+        Ok(settled)
+    }
+
+    /// Moves one source aside and says so in its receipt; gives where it is now, below the root.
+    fn move_aside(
+        &self,
+        source: &Source,
+        receipt: &mut SourceReceipt,
+    ) -> Result<String, DoctorError> {
+        let service = self.importer.service();
+        let aside = service.layout().migrated_run_dir(&self.record.id);
+        let target = retire::retire(source, &aside)?;
+        let now_at = target.strip_prefix(service.root()).unwrap_or(&target);
+        let now_at = escaped(now_at);
+        receipt.removed_source = true;
+        receipt.retired_path = Some(now_at.clone());
+        Ok(now_at)
     }
 
     /// Moves what a cut-off run had proven and begun to move: a log may be left of it.
     async fn finish_cut_off(
         &self,
         settled: &[SourceReceipt],
-        aside: &Path,
-        below: &dyn Fn(&Path) -> String,
     ) -> Result<Vec<SourceReceipt>, DoctorError> {
         let mut found = Vec::new();
         for mut receipt in self.importer.service().receipts_of(&self.record.id).await? {
             let is_settled = settled
                 .iter()
                 .any(|other| other.source_key == receipt.source_key);
-            if receipt.status != SourceStatus::Verified || is_settled || self.task.from.is_some() {
+            let is_half_moved = match receipt.status {
+                SourceStatus::Verified => true,
+                SourceStatus::Discarded => !receipt.removed_source,
+                _ => false,
+            };
+            if !is_half_moved || is_settled || self.task.from.is_some() {
                 continue;
             }
             let source = super::scan::moved(self.task.source_root(), &receipt.source_path);
-            let target = retire::retire(&source, aside)?;
-            receipt.status = SourceStatus::Retired;
-            receipt.removed_source = true;
-            receipt.retired_path = Some(below(&target));
+            self.move_aside(&source, &mut receipt)?;
+            if receipt.status == SourceStatus::Verified {
+                receipt.status = SourceStatus::Retired;
+            }
             found.push(receipt);
         }
         Ok(found)
@@ -381,6 +431,7 @@ impl Run<'_> {
 
     async fn finish(&mut self, report: &mut Report) -> Result<(), DoctorError> {
         report.add_up();
+        report.findings.append(&mut self.said);
         let failed = report
             .sources
             .iter()

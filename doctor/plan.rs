@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceStatus, Tier};
+use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceState, SourceStatus, Tier};
 
 use super::finding::{Finding, Level};
 use super::names::escaped;
@@ -19,6 +19,17 @@ use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 /// Single records a report names, at most; the counts name all.
 pub(crate) const MAX_NAMED: usize = 200;
 
+/// What was said of records that are taken, by the name of the kind of note: place and message.
+pub(crate) type Notes = BTreeMap<&'static str, Vec<(String, String)>>;
+
+/// Adds a note, as long as there are not too many of its kind.
+pub(crate) fn note(notes: &mut Notes, code: &'static str, place: String, message: String) {
+    let of_kind = notes.entry(code).or_default();
+    if of_kind.len() < MAX_NAMED {
+        of_kind.push((place, message));
+    }
+}
+
 /// What reading a source gave.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
@@ -31,12 +42,16 @@ pub(crate) struct Survey {
     /// Last lines that never were whole.
     pub(crate) tails: Vec<String>,
     /// What was said of records that are taken.
-    pub(crate) notes: BTreeMap<&'static str, Vec<(String, String)>>,
+    pub(crate) notes: Notes,
     /// Why it cannot be read; nothing of it comes in then.
     pub(crate) error: Option<String>,
 }
 
 impl Survey {
+    fn refused_count(&self) -> u64 {
+        self.counts.values().map(|count| count.refused).sum()
+    }
+
     /// Counts an item that is no record taken, and remembers what it says.
     pub(crate) fn remember(&mut self, item: &Item) {
         match item {
@@ -61,10 +76,7 @@ impl Survey {
                 place,
                 message,
             } => {
-                let notes = self.notes.entry(code).or_default();
-                if notes.len() < MAX_NAMED {
-                    notes.push((place.clone(), message.clone()));
-                }
+                note(&mut self.notes, code, place.clone(), message.clone());
             }
         }
     }
@@ -85,6 +97,27 @@ impl Sink for Survey {
                 *self.agents.entry(tier.agent_id().cloned()).or_default() += 1;
             }
             self.remember(&item);
+        }
+        Ok(())
+    }
+}
+
+/// Counts what a source repeats that another one stands for.
+#[derive(Default)]
+struct Repeated(Survey);
+
+impl Sink for Repeated {
+    async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
+        for item in items {
+            match &item {
+                Item::Record { record, .. } => {
+                    let counts = self.0.counts.entry(record.kind()).or_default();
+                    counts.records += 1;
+                    counts.merged += 1;
+                }
+                Item::Note { .. } => {}
+                _ => self.0.remember(&item),
+            }
         }
         Ok(())
     }
@@ -150,8 +183,8 @@ impl Plan {
     }
 }
 
-/// What an earlier receipt says of a source.
-pub(crate) type Earlier = BTreeMap<String, SourceStatus>;
+/// What earlier receipts say, by source.
+pub(crate) type Earlier = BTreeMap<String, SourceState>;
 
 /// Reads one source into `sink`.
 pub(crate) async fn read<S: Sink>(
@@ -244,10 +277,20 @@ async fn decide(
     scratch: &Path,
 ) -> PlannedSource {
     let source_key = source.source_key(root_tag);
-    let was_imported = matches!(
-        earlier.get(&source_key),
-        Some(SourceStatus::Retired | SourceStatus::Kept | SourceStatus::Discarded)
-    );
+    let settled = earlier.get(&source_key).filter(|state| {
+        matches!(
+            state.status,
+            SourceStatus::Retired | SourceStatus::Kept | SourceStatus::Discarded
+        )
+    });
+    // What was refused may be taken now: under another name, or by a reader that knows more.
+    let mut survey = None;
+    let mut was_imported = settled.is_some();
+    if let Some(state) = settled.filter(|state| state.refused > 0) {
+        let found = surveyed(&source, owners, scratch).await;
+        was_imported = found.error.is_some() || found.refused_count() >= state.refused;
+        survey = Some(found);
+    }
     let aside = if is_foreign {
         Action::Done
     } else {
@@ -267,15 +310,30 @@ async fn decide(
         survey: Survey::default(),
     };
     if planned.action == Action::Import {
-        let mut survey = Survey::default();
-        if let Err(error) = read(&planned.source, owners, scratch, &mut survey).await {
+        planned.survey = match survey {
+            Some(survey) => survey,
+            None => surveyed(&planned.source, owners, scratch).await,
+        };
+        if let Some(error) = &planned.survey.error {
             planned.action = Action::Leave;
             planned.reason = Some(format!("cannot be read: {error}"));
-            survey.error = Some(error.to_string());
         }
-        planned.survey = survey;
+    } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
+        let mut repeated = Repeated::default();
+        // One of which nothing can be read repeats nothing; it is moved aside all the same.
+        let _ = read(&planned.source, owners, scratch, &mut repeated).await;
+        planned.survey = repeated.0;
     }
     planned
+}
+
+/// Reads a source for what is in it.
+async fn surveyed(source: &Source, owners: &Owners, scratch: &Path) -> Survey {
+    let mut survey = Survey::default();
+    if let Err(error) = read(source, owners, scratch, &mut survey).await {
+        survey.error = Some(error.to_string());
+    }
+    survey
 }
 
 /// What a source's reading is worth saying.
@@ -313,21 +371,23 @@ fn findings(planned: &PlannedSource) -> Vec<Finding> {
             message,
         ));
     }
-    for (code, notes) in &planned.survey.notes {
-        let (place, message) = &notes[0];
-        let more = if notes.len() > 1 {
-            format!(" (and {} more like it)", notes.len() - 1)
-        } else {
-            String::new()
-        };
-        findings.push(Finding::new(
-            code,
-            Level::Advice,
-            format!("{name}: {place}"),
-            format!("{message}{more}"),
-        ));
-    }
+    findings.extend(noted(&name, &planned.survey.notes));
     findings
+}
+
+/// Notes on records that were taken, one finding a kind.
+pub(crate) fn noted(source: &str, notes: &Notes) -> Vec<Finding> {
+    let one = |(code, notes): (&&'static str, &Vec<(String, String)>)| {
+        let (place, message) = notes.first()?;
+        let more = match notes.len() {
+            1 => String::new(),
+            several => format!(" (and {} more like it)", several - 1),
+        };
+        let place = format!("{source}: {place}");
+        let message = format!("{message}{more}");
+        Some(Finding::new(code, Level::Advice, place, message))
+    };
+    notes.iter().filter_map(one).collect()
 }
 
 /// Surfaces that stay because this release does not import them.

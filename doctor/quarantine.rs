@@ -57,8 +57,8 @@ impl Quarantine {
     }
 
     /// Puts both files in place; gives where the bytes are, if any were kept.
-    pub(crate) fn finish(self) -> Result<Option<PathBuf>, FsError> {
-        let Some((bytes, index)) = self.files else {
+    pub(crate) fn finish(&mut self) -> Result<Option<PathBuf>, FsError> {
+        let Some((bytes, index)) = self.files.take() else {
             return Ok(None);
         };
         let target = self.folder.join(format!("{}.raw", self.name));

@@ -51,9 +51,12 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
     let owner = owner();
     importer.show_owner(&owner).await?;
     let done = run(task, &importer, has_own_work, scratch.path(), tell).await;
-    importer.hide_owner(&owner).await?;
+    let hidden = importer.hide_owner(&owner).await;
     importer.close().await;
-    done
+    // What went wrong first is what counts: on a full disk the sign cannot be taken back either.
+    let report = done?;
+    hidden?;
+    Ok(report)
 }
 
 /// How this process shows itself in the control plane.
@@ -86,6 +89,7 @@ async fn run(
             tell,
             owners,
             record,
+            said: Vec::new(),
         };
         run.carry_out(&plan, &mut report).await?;
     }

@@ -162,19 +162,18 @@ fn store(
     Ok(())
 }
 
+/// Code of the finding of a log without its database; its place is the log's path.
+pub(crate) const LONE_SIDECAR: &str = "lone-sidecar";
+
 /// A log without its database is reported, not followed: paired with another one it would corrupt it.
 fn lone_sidecars(path: &Path, relative: &Path, scan: &mut Scan) {
     for sidecar in sidecars(path) {
         if std::fs::metadata(&sidecar).is_ok_and(|meta| meta.len() > 0) {
-            let suffix = sidecar
-                .extension()
-                .map(|ext| ext.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let place = format!("{} ({suffix})", escaped(relative));
+            let name = sidecar.file_name().unwrap_or_default();
             let finding = Finding::new(
-                "lone-sidecar",
+                LONE_SIDECAR,
                 Level::Warning,
-                place,
+                escaped(&relative.with_file_name(name)),
                 "a log without its database; left in place",
             );
             scan.findings.push(finding.with_remedy(

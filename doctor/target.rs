@@ -63,6 +63,40 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
                 .push(finding.with_remedy("run `zeroclaw doctor --fix`"));
         }
     }
+    // An older database may lack tables; it is asked once it is migrated.
+    if !target.is_older {
+        checks(&service, &mut target).await?;
+        target.earlier = service.receipt_states().await?;
+        target.unfinished = service.unfinished_run().await?;
+    }
+    service.close().await;
+    if let Some(run) = &target.unfinished {
+        let finding = Finding::new(
+            "unfinished-run",
+            Level::Warning,
+            &run.id,
+            "an import run was cut off",
+        );
+        target
+            .findings
+            .push(finding.with_remedy("run `zeroclaw doctor --fix`: it goes on where it stopped"));
+    }
+    if target.is_older {
+        let finding = Finding::new(
+            "older-schema",
+            Level::Warning,
+            "state",
+            "a database has an older schema",
+        );
+        target
+            .findings
+            .push(finding.with_remedy("run `zeroclaw doctor --fix`: it migrates it"));
+    }
+    Ok(target)
+}
+
+/// What SQLite can prove about each tier.
+async fn checks(service: &Service, target: &mut Target) -> Result<(), DoctorError> {
     for check in service.check(None).await? {
         let mut failed = |code, what: &str, outcome: &CheckOutcome, remedy: &str| {
             if let CheckOutcome::Failed { lines } = outcome {
@@ -93,32 +127,7 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
         );
         target.has_index_work |= !check.full_text.is_ok();
     }
-    target.earlier = service.receipt_states().await?;
-    target.unfinished = service.unfinished_run().await?;
-    service.close().await;
-    if let Some(run) = &target.unfinished {
-        let finding = Finding::new(
-            "unfinished-run",
-            Level::Warning,
-            &run.id,
-            "an import run was cut off",
-        );
-        target
-            .findings
-            .push(finding.with_remedy("run `zeroclaw doctor --fix`: it goes on where it stopped"));
-    }
-    if target.is_older {
-        let finding = Finding::new(
-            "older-schema",
-            Level::Warning,
-            "state",
-            "a database has an older schema",
-        );
-        target
-            .findings
-            .push(finding.with_remedy("run `zeroclaw doctor --fix`: it migrates it"));
-    }
-    Ok(target)
+    Ok(())
 }
 
 /// How long to wait for another process that writes the root.

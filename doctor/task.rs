@@ -1,6 +1,7 @@
 //! What doctor is asked to look at, and why it may not be able to.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -126,6 +127,7 @@ impl DoctorError {
 pub(crate) fn private_folder() -> Result<TempDir, FsError> {
     let made = tempfile::Builder::new()
         .prefix("zeroclaw-doctor-")
+        .permissions(PermissionsExt::from_mode(0o700))
         .tempdir();
     made.map_err(FsError::at(
         "making a private folder",

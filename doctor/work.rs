@@ -10,11 +10,10 @@ use zeroclaw::store::agent::transcript::Relation;
 use zeroclaw::store::agent::{conversation, memory, transcript};
 use zeroclaw::store::global::{cron, task};
 
+use super::plan::{self, Notes};
 use super::record::{ImportSession, Record, kind};
 use super::sources::ReadError;
 use super::units::{beside, message_digest, stable_id};
-
-pub(crate) type Notes = BTreeMap<&'static str, Vec<(String, String)>>;
 
 /// A tier's open transaction and what waits to be written.
 pub(crate) struct TierWork {
@@ -154,10 +153,12 @@ impl TierWork {
                 Relation::Differs => {
                     let place = format!("session {}", record.session_key);
                     let message = "says something else than the session of that key; kept as a session beside it";
-                    self.notes
-                        .entry("conflicting-session")
-                        .or_default()
-                        .push((place, message.to_owned()));
+                    plan::note(
+                        &mut self.notes,
+                        "conflicting-session",
+                        place,
+                        message.to_owned(),
+                    );
                     record.session_id = beside(&record.session_id, sequence);
                     takes_route = false;
                     found = session::tail(&mut self.tx.tx(), &record.session_id)
@@ -340,10 +341,7 @@ impl TierWork {
             if let Some((id, at_ms)) = before.filter(|(id, _)| *id != memory.memory_id) {
                 let place = format!("memory {}", memory.key);
                 let message = "stands twice under its key; the newest lives, the other is kept as its history";
-                self.notes
-                    .entry("repeated-key")
-                    .or_default()
-                    .push((place, message.to_owned()));
+                plan::note(&mut self.notes, "repeated-key", place, message.to_owned());
                 if memory.updated_at_ms > at_ms {
                     match self
                         .memories

@@ -4,6 +4,7 @@
 //! the truth, main file and log are copied to a private folder and SQLite recovers the copy: opening
 //! the original would write beside it, and an immutable view would miss committed rows.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
@@ -57,7 +58,10 @@ impl LegacyDb {
                 _copy: None,
             });
         }
-        let folder = tempfile::Builder::new().prefix("copy-").tempdir_in(scratch);
+        let folder = tempfile::Builder::new()
+            .prefix("copy-")
+            .permissions(PermissionsExt::from_mode(0o700))
+            .tempdir_in(scratch);
         let folder = folder.map_err(FsError::at("making a private folder", scratch))?;
         let copy = folder.path().join("source.db");
         atomic::copy_private(path, &copy)?;

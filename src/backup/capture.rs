@@ -16,13 +16,18 @@ use super::names;
 use crate::db::{
     Access, Db, DbCopy, DbError, OpenError, SnapshotGate, SnapshotRun, SnapshotSource,
 };
-use crate::fs::{FsError, Layout, atomic, space};
+use crate::fs::{FsError, Layout, RootLock, SharedLock, atomic, process, space};
 use crate::model::{AgentId, CheckOutcome, Tier};
 
 /// How often to begin anew when agents come and go meanwhile.
 const TRIES: usize = 5;
 /// Copies checked at once.
 const CHECKS_AT_ONCE: usize = 2;
+/// Files open for each database while the instant is taken: two connections with their logs, the shared index, the
+/// copy, and one to spare.
+const FILES_EACH: u64 = 7;
+/// Files open besides.
+const FILES_BESIDES: u64 = 64;
 /// Mode the live databases are born with.
 const DB_MODE: u32 = 0o600;
 
@@ -52,6 +57,15 @@ impl OwnTier {
     }
 }
 
+/// How the root may be looked at, and what keeps writers out meanwhile: where none lives, nothing
+/// need be left beside its databases.
+pub(super) fn look(layout: &Layout) -> (Option<SharedLock>, Access) {
+    // A lock that cannot be asked keeps nobody out.
+    let hold = RootLock::shared_if_present(layout).ok();
+    let is_at_rest = hold.as_ref().is_some_and(SharedLock::is_at_rest);
+    (hold, Access::Look { is_at_rest })
+}
+
 /// The databases of a root: the control plane and every registered agent, in a fixed order.
 ///
 /// # Errors
@@ -59,15 +73,22 @@ impl OwnTier {
 /// [`BackupError`] when the control plane cannot be read, or registers what cannot be an agent.
 pub(super) async fn tiers_of(layout: &Layout) -> Result<Vec<OwnTier>, BackupError> {
     let path = layout.global_db();
-    let global = Db::open(&path, &Tier::Global, Access::Look { is_at_rest: false }).await?;
+    let (_hold, access) = look(layout);
+    let global = Db::open(&path, &Tier::Global, access).await?;
     let registry = global.registry().await;
     global.close().await;
+    tiers_in(layout, registry?)
+}
+
+/// The same by what the registry says.
+fn tiers_in(layout: &Layout, registry: Vec<(String, String)>) -> Result<Vec<OwnTier>, BackupError> {
+    let path = layout.global_db();
     let mut tiers = vec![OwnTier {
         tier: Tier::Global,
         archive_path: relative(layout, &path),
         path,
     }];
-    for (agent, path) in registry? {
+    for (agent, path) in registry {
         let stray = || BackupError::StrayAgent {
             agent: agent.clone(),
             path: path.clone(),
@@ -95,10 +116,10 @@ fn relative(layout: &Layout, path: &Path) -> String {
 /// # Errors
 ///
 /// [`BackupError`] at the first that is not.
-pub(super) async fn prove(tiers: &[OwnTier]) -> Result<(), BackupError> {
+pub(super) async fn prove(layout: &Layout, tiers: &[OwnTier]) -> Result<(), BackupError> {
+    let (_hold, access) = look(layout);
     for own in tiers {
-        let access = Access::Look { is_at_rest: false };
-        match Db::open(&own.path, &own.tier, access).await {
+        match Db::open(&own.path, &own.tier, access.clone()).await {
             Ok(db) => db.close().await,
             Err(OpenError::NotFound { path }) if own.tier != Tier::Global => {
                 return Err(BackupError::MissingAgent {
@@ -124,7 +145,8 @@ pub(super) async fn prove(tiers: &[OwnTier]) -> Result<(), BackupError> {
 pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>, BackupError> {
     for _ in 0..TRIES {
         let tiers = tiers_of(layout).await?;
-        prove(&tiers).await?;
+        refuse_few_files(tiers.len(), process::open_files_limit())?;
+        prove(layout, &tiers).await?;
         let mut sources = Vec::with_capacity(tiers.len());
         for own in &tiers {
             sources.push(SnapshotSource::open(&own.path, own.can_write()).await?);
@@ -132,7 +154,8 @@ pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>
         for source in &mut sources {
             source.hold().await?;
         }
-        if tiers_of(layout).await? == tiers {
+        // Agents may have come or gone since: asked of the control plane that is held now.
+        if tiers_in(layout, sources[0].registry().await?)? == tiers {
             let targets: Vec<PathBuf> = tiers
                 .iter()
                 .map(|own| tree.join(&own.archive_path))
@@ -143,6 +166,19 @@ pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>
         // Dropped sources let their writers go.
     }
     Err(BackupError::AgentsChanging { tries: TRIES })
+}
+
+/// Says before anything is begun what would fail in the middle of it.
+fn refuse_few_files(databases: usize, limit: Option<u64>) -> Result<(), BackupError> {
+    let needed = FILES_BESIDES + FILES_EACH * databases as u64;
+    match limit {
+        Some(limit) if limit < needed => Err(BackupError::FewFiles {
+            databases,
+            needed,
+            limit,
+        }),
+        _ => Ok(()),
+    }
 }
 
 async fn run(sources: Vec<SnapshotSource>, targets: &[PathBuf]) -> Result<(), BackupError> {
@@ -280,8 +316,10 @@ pub(super) async fn capture_foreign(
     mode: u32,
     is_still: bool,
 ) -> Result<Member, BackupError> {
+    // The copy lies where the capture goes: there is room for it, and it goes with the staging folder.
+    let place = target.parent().unwrap_or(target);
     let source = match is_still {
-        true => SnapshotSource::open_copied(path).await?,
+        true => SnapshotSource::open_copied(path, place).await?,
         false => SnapshotSource::open_foreign(path).await?,
     };
     let (run, gate) = source.start(target).await?;
@@ -322,4 +360,19 @@ pub(super) fn discard(target: &Path) -> Result<(), FsError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_databases_than_files_allowed_are_refused_at_once() {
+        assert!(refuse_few_files(100, Some(1_024)).is_ok());
+        assert!(refuse_few_files(1_000, None).is_ok());
+
+        let refused = refuse_few_files(201, Some(1_024)).unwrap_err();
+
+        assert!(refused.hint().unwrap().contains("ulimit -n 1471"));
+    }
 }

@@ -140,7 +140,7 @@ impl Outline {
     async fn of(job: &BackupJob) -> Result<Self, BackupError> {
         let archive = destination(job)?;
         let tiers = capture::tiers_of(&job.layout).await?;
-        capture::prove(&tiers).await?;
+        capture::prove(&job.layout, &tiers).await?;
         let found = walk_root(job, &tiers).await?;
         let files = found.foreign.iter().chain(&found.files);
         // Compression cannot be counted on, and the copies stand beside the archive: below this it must fail.

@@ -105,6 +105,18 @@ pub enum BackupError {
         /// How often it was tried.
         tries: usize,
     },
+    /// All databases are open at once while the instant is taken, and the system allows fewer files.
+    #[error(
+        "{databases} databases at one instant need {needed} open files, this process may have {limit}"
+    )]
+    FewFiles {
+        /// Databases of the root.
+        databases: usize,
+        /// Files needed.
+        needed: u64,
+        /// Files allowed.
+        limit: u64,
+    },
     /// The archive does not hold the agent asked for.
     #[error("{} does not hold agent {agent}", .archive.display())]
     NoAgent {
@@ -162,7 +174,7 @@ impl BackupError {
             | Self::Journal { .. } => ErrorKind::Damaged,
             Self::Newer { .. } => ErrorKind::NewerSchema,
             Self::NeedsYes { .. } | Self::Exists { .. } | Self::Link { .. } => ErrorKind::Refused,
-            Self::NoSpace { .. } => ErrorKind::NoSpace,
+            Self::NoSpace { .. } | Self::FewFiles { .. } => ErrorKind::NoSpace,
             Self::AgentsChanging { .. } => ErrorKind::Busy,
             Self::NotInitialised { .. } => ErrorKind::NotInitialised,
             Self::Stopped => ErrorKind::Internal,
@@ -197,6 +209,9 @@ impl BackupError {
                 "restore it from an earlier archive: `zeroclaw backup list`"
             }
             Self::AgentsChanging { .. } => "try again when no agent is being made or deleted",
+            Self::FewFiles { needed, .. } => {
+                return Some(format!("allow more in this shell: `ulimit -n {needed}`"));
+            }
             Self::NoAgent { .. } => {
                 "`zeroclaw backup verify ARCHIVE` shows which agents an archive holds"
             }

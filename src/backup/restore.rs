@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::BackupError;
+use super::capture;
 use super::journal::{Journal, Phase, Register, Swap, exists, staged};
 use super::manifest::{Manifest, Member, MemberKind, Role};
 use super::verify::{self, Verified, need};
@@ -343,7 +344,7 @@ async fn prove_target(layout: &Layout) -> Result<(), BackupError> {
             target: layout.root().to_owned(),
         });
     }
-    let access = Access::Look { is_at_rest: false };
+    let (_hold, access) = capture::look(layout);
     let global = Db::open(&layout.global_db(), &Tier::Global, access).await?;
     global.close().await;
     Ok(())

@@ -69,7 +69,7 @@ impl SnapshotSource {
                 _look: None,
             });
         }
-        Self::look(path, look::choose(path, true)?).await
+        Self::look(path, look::choose(path)?).await
     }
 
     /// Opens a database of unknown origin for capture: nothing of it is changed, not even its journal
@@ -86,11 +86,13 @@ impl SnapshotSource {
 
     /// The same through a private copy of the file, its log and its journal, for a file nobody writes.
     ///
+    /// * `place`: folder for the copy, which goes with this value.
+    ///
     /// # Errors
     ///
     /// [`OpenError`] when it cannot be copied or read.
-    pub async fn open_copied(path: &Path) -> Result<Self, OpenError> {
-        Self::look(path, look::copy(path)?).await
+    pub async fn open_copied(path: &Path, place: &Path) -> Result<Self, OpenError> {
+        Self::look(path, look::copy_into(path, place)?).await
     }
 
     async fn look(path: &Path, mut look: Look) -> Result<Self, OpenError> {
@@ -106,6 +108,18 @@ impl SnapshotSource {
             gate: None,
             _look: Some(look),
         })
+    }
+
+    /// What the registry of a control plane says: agents and where their databases are.
+    ///
+    /// Read through the connection that captures: with the file open here, no other look may touch it.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when it cannot be read.
+    pub async fn registry(&mut self) -> Result<Vec<(String, String)>, DbError> {
+        let found = super::copy::registered(&mut self.reader).await;
+        found.map_err(|error| error.at(&self.path))
     }
 
     /// Keeps writers out until [`SnapshotGate::release`].

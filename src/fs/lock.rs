@@ -94,6 +94,14 @@ impl LockText {
     }
 }
 
+impl SharedLock {
+    /// Whether no writer lives: the lock is held against them, or nobody ever wrote this root.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        !matches!(self, Self::WriterAlive(_))
+    }
+}
+
 /// Why a lock was not taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -18,6 +18,12 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     start_ticks_from_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// Gives how many files this process may have open; `None` where there is no limit.
+#[must_use]
+pub fn open_files_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
 /// The name may hold blanks and brackets, so counting starts at the last bracket.
 fn start_ticks_from_stat(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;

@@ -151,6 +151,15 @@ text_enum!(SourceStatus {
     Failed => "failed",
 });
 
+/// What a receipt says at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceState {
+    /// What has become of the source.
+    pub status: SourceStatus,
+    /// Records of it that were not taken.
+    pub refused: u64,
+}
+
 /// The receipt of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceReceipt {

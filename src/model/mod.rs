@@ -27,7 +27,8 @@ pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};
 pub use memory::{MemoryHit, MemoryRecord};
 pub use migration::{
-    KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceStatus, TierReceipt,
+    KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
+    TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
 pub use session::{

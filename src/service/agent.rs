@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::model::{AgentId, AgentRecord};
 use crate::store::agent::{conversation, memory, session};
@@ -30,7 +31,7 @@ impl Service {
         let agent = found.remove(0);
         let db = self.agent(id).await?;
         let mut conn = db.read().await?;
-        let (sessions, messages) = session::count(&mut conn).await?;
+        let (sessions, messages) = session::count(&mut conn).await.in_db(&db)?;
         Ok(AgentOverview {
             agent,
             enabled_in_config: self
@@ -40,8 +41,8 @@ impl Service {
                 .map(|agent| agent.enabled),
             sessions,
             messages,
-            conversations: conversation::count(&mut conn).await?,
-            memories: memory::count(&mut conn).await?,
+            conversations: conversation::count(&mut conn).await.in_db(&db)?,
+            memories: memory::count(&mut conn).await.in_db(&db)?,
         })
     }
 }

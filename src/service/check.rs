@@ -1,5 +1,7 @@
 //! What can be proved about the databases of a root.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::{Service, ServiceError};
 use crate::db::{
     DbError, DbErrorKind, FULL_TEXT_INDEXES, SnapshotSource, check_connection, check_full_text,
@@ -82,7 +84,10 @@ impl Service {
         path: &std::path::Path,
         tier: &Tier,
     ) -> Result<CheckOutcome, ServiceError> {
-        let folder = tempfile::Builder::new().prefix("zeroclaw-check-").tempdir();
+        let folder = tempfile::Builder::new()
+            .prefix("zeroclaw-check-")
+            .permissions(PermissionsExt::from_mode(0o700))
+            .tempdir();
         let folder = folder.map_err(FsError::at(
             "making a folder for the check",
             &std::env::temp_dir(),

@@ -1,5 +1,6 @@
 //! Scheduled jobs and their runs.
 
+use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::model::{AgentId, CronJob, Page, PageLimit, TaskOwnerKind, TaskRun};
 use crate::store::global::task::TaskFilter;
@@ -11,7 +12,7 @@ impl Service {
         agent: Option<&AgentId>,
     ) -> Result<Vec<CronJob>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(cron::list(&mut conn, agent).await?)
+        cron::list(&mut conn, agent).await.in_db(self.global())
     }
 
     pub(super) async fn list_cron_runs(
@@ -26,6 +27,8 @@ impl Service {
             agent_id: None,
         };
         let mut conn = self.global().read().await?;
-        Ok(task::list(&mut conn, &filter, before, limit).await?)
+        task::list(&mut conn, &filter, before, limit)
+            .await
+            .in_db(self.global())
     }
 }

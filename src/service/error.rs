@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::db::{DbError, OpenError};
+use crate::db::{Db, DbError, OpenError};
 use crate::fs::{FsError, LockError};
 use crate::model::{ErrorKind, IdError};
 use crate::store::StoreError;
@@ -102,5 +102,17 @@ impl ServiceError {
             Self::Backup(error) => error.hint(),
             _ => None,
         }
+    }
+}
+
+/// Names the database in a store's failure.
+pub(super) trait InDb<T> {
+    /// Says that the failure is `db`'s.
+    fn in_db(self, db: &Db) -> Result<T, ServiceError>;
+}
+
+impl<T> InDb<T> for Result<T, StoreError> {
+    fn in_db(self, db: &Db) -> Result<T, ServiceError> {
+        self.map_err(|error| error.at(db.path()).into())
     }
 }

@@ -215,15 +215,22 @@ impl Importer {
         .await
     }
 
-    /// Agents whose full-text indexes lack rows.
+    /// Agents whose full-text indexes lack rows; one whose database cannot be opened is left out.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`] when a tier cannot be opened.
+    /// [`ServiceError`] when a tier cannot be read.
     pub async fn unindexed(&self) -> Result<BTreeSet<AgentId>, ServiceError> {
         let mut found = BTreeSet::new();
         for agent in self.agents().await? {
-            let mut conn = self.read(&Tier::Agent(agent.agent_id.clone())).await?;
+            let Some(db) = self
+                .service
+                .agent_unless_broken(&agent.agent_id, false)
+                .await?
+            else {
+                continue;
+            };
+            let mut conn = db.read().await?;
             if search::pending(&mut conn).await? != 0 || memory::pending(&mut conn).await? != 0 {
                 found.insert(agent.agent_id);
             }

@@ -1,5 +1,6 @@
 //! Memories: listing, searching.
 
+use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::model::{AgentId, MemoryHit, Page, PageLimit};
 use crate::store::agent::memory::{self, MemoryFilter};
@@ -22,7 +23,9 @@ impl Service {
                 continue;
             };
             let mut conn = db.read().await?;
-            let page = memory::list(&mut conn, &record.agent_id, filter, before, limit).await?;
+            let page = memory::list(&mut conn, &record.agent_id, filter, before, limit)
+                .await
+                .in_db(&db)?;
             more |= page.next.is_some();
             items.extend(page.items);
         }
@@ -57,7 +60,11 @@ impl Service {
                 continue;
             };
             let mut conn = db.read().await?;
-            items.extend(memory::search(&mut conn, &record.agent_id, text, limit).await?);
+            items.extend(
+                memory::search(&mut conn, &record.agent_id, text, limit)
+                    .await
+                    .in_db(&db)?,
+            );
         }
         items.sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
         items.truncate(limit.rows() as usize);

@@ -125,7 +125,7 @@ impl Service {
         // A slip in the configuration must not hide the state: it is told, and defaults stand in.
         let config =
             Config::load(&layout.config_file()).map_or_else(unreadable, Option::unwrap_or_default);
-        let is_at_rest = is_at_rest(&lock);
+        let is_at_rest = lock.is_at_rest();
         let global = Db::open(
             &layout.global_db(),
             &Tier::Global,
@@ -190,7 +190,7 @@ impl Service {
     fn agent_access(&self) -> Access {
         match &self.hold {
             Hold::Look(lock) => Access::Look {
-                is_at_rest: is_at_rest(lock),
+                is_at_rest: lock.is_at_rest(),
             },
             Hold::Write(_) => Access::Write(write_access(&self.layout, &self.clock, &self.config)),
         }
@@ -325,10 +325,12 @@ impl Service {
     }
 }
 
-/// What stands in for a configuration that cannot be read.
+/// What stands in for a configuration that cannot be read, with the reason and the place.
 fn unreadable(error: config::ConfigError) -> Config {
+    let place = std::error::Error::source(&error).map(|source| format!(": {source}"));
+    let warning = format!("{error}{}", place.unwrap_or_default());
     Config {
-        warnings: vec![format!("config.toml cannot be read: {error}")],
+        warnings: vec![warning],
         ..Config::default()
     }
 }
@@ -350,11 +352,6 @@ async fn close(db: Arc<Db>) {
         // Its user closes it by dropping; the log is then folded in by the next writer.
         Err(db) => tracing::debug!(path = %db.path().display(), "still in use at close"),
     }
-}
-
-/// Whether no writer lives. A root without a lock file never had one.
-fn is_at_rest(lock: &SharedLock) -> bool {
-    !matches!(lock, SharedLock::WriterAlive(_))
 }
 
 /// Whether the control plane was ever made; an empty file is one whose maker was cut off.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::InDb;
 use super::{SearchOrder, Service, ServiceError};
 use crate::model::{AgentId, Event, Page, PageLimit, SearchHit, SessionRecord};
 use crate::store::agent::session::SessionFilter;
@@ -47,7 +48,9 @@ impl Service {
                 continue;
             };
             let mut conn = db.read().await?;
-            let page = session::list(&mut conn, &record.agent_id, filter, before, limit).await?;
+            let page = session::list(&mut conn, &record.agent_id, filter, before, limit)
+                .await
+                .in_db(&db)?;
             more |= page.next.is_some();
             items.extend(page.items);
         }
@@ -82,7 +85,11 @@ impl Service {
                 continue;
             };
             let mut conn = db.read().await?;
-            found.extend(session::find(&mut conn, &record.agent_id, reference).await?);
+            found.extend(
+                session::find(&mut conn, &record.agent_id, reference)
+                    .await
+                    .in_db(&db)?,
+            );
         }
         let exact = found
             .iter()
@@ -121,12 +128,16 @@ impl Service {
         let session = self.find_session(agent, reference).await?;
         let db = self.agent(&session.agent_id).await?;
         let mut conn = db.read().await?;
-        let tail = session::tail(&mut conn, &session.session_id).await?;
+        let tail = session::tail(&mut conn, &session.session_id)
+            .await
+            .in_db(&db)?;
         let tail = tail.ok_or_else(|| ServiceError::NotFound {
             what: "session",
             name: reference.to_owned(),
         })?;
-        let events = transcript::page(&mut conn, tail.session_no, after, limit).await?;
+        let events = transcript::page(&mut conn, tail.session_no, after, limit)
+            .await
+            .in_db(&db)?;
         let last = events.last().map(|event| event.seq);
         let next_after = last.filter(|&seq| seq < tail.last_seq);
         Ok(SessionTranscript {
@@ -164,10 +175,12 @@ impl Service {
                 Err(error) => return Err(error),
             };
             let mut conn = db.read().await?;
-            answer
-                .hits
-                .extend(search::search(&mut conn, &id, text, order, limit).await?);
-            let pending = search::pending(&mut conn).await?;
+            answer.hits.extend(
+                search::search(&mut conn, &id, text, order, limit)
+                    .await
+                    .in_db(&db)?,
+            );
+            let pending = search::pending(&mut conn).await.in_db(&db)?;
             if pending > 0 {
                 answer.incomplete.push((id, pending));
             }

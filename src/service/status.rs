@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::db::{OpenError, known_version};
 use crate::fs::sidecars;
@@ -65,6 +66,16 @@ pub struct StatusReport {
     pub config_warnings: Vec<String>,
 }
 
+/// What the control plane's own tables say.
+#[derive(Default)]
+struct ControlStatus {
+    cron_jobs: usize,
+    cron_enabled: usize,
+    tasks: i64,
+    last_backup: Option<BackupRun>,
+    last_import: Option<MigrationRun>,
+}
+
 impl Service {
     /// How the root is.
     ///
@@ -78,8 +89,13 @@ impl Service {
             status.status = Some(agent.status);
             tiers.push(status);
         }
-        let mut conn = self.global().read().await?;
-        let jobs = cron::list(&mut conn, None).await?;
+        let is_current = self.global().version() >= known_version(&Tier::Global);
+        let control = if is_current {
+            self.control_status().await?
+        } else {
+            // An older control plane may lack the tables: it is told as older, and not asked.
+            ControlStatus::default()
+        };
         let durability = match self.config().durability {
             crate::config::Durability::Full => "full",
             crate::config::Durability::Normal => "normal",
@@ -96,15 +112,26 @@ impl Service {
             durability: durability.to_owned(),
             writer,
             tiers,
+            cron_jobs: control.cron_jobs,
+            cron_enabled: control.cron_enabled,
+            tasks: control.tasks,
+            last_backup: control.last_backup,
+            last_import: control.last_import,
+            config_warnings: self.config().warnings.clone(),
+        })
+    }
+
+    async fn control_status(&self) -> Result<ControlStatus, ServiceError> {
+        let db = self.global();
+        let mut conn = db.read().await?;
+        let jobs = cron::list(&mut conn, None).await.in_db(db)?;
+        let runs = migration::list_runs(&mut conn, PageLimit::from(1)).await;
+        Ok(ControlStatus {
             cron_jobs: jobs.len(),
             cron_enabled: jobs.iter().filter(|job| job.enabled).count(),
-            tasks: task::count(&mut conn).await?,
+            tasks: task::count(&mut conn).await.in_db(db)?,
             last_backup: backup::latest_good(&mut conn).await?,
-            last_import: migration::list_runs(&mut conn, PageLimit::from(1))
-                .await?
-                .into_iter()
-                .next(),
-            config_warnings: self.config().warnings.clone(),
+            last_import: runs.in_db(db)?.into_iter().next(),
         })
     }
 
@@ -159,12 +186,14 @@ impl Service {
         let db = self.agent(id).await?;
         status.schema_version = Some(db.version());
         let mut conn = db.read().await?;
-        let (sessions, messages) = session::count(&mut conn).await?;
+        let (sessions, messages) = session::count(&mut conn).await.in_db(&db)?;
         status.sessions = Some(sessions);
         status.messages = Some(messages);
-        status.memories = Some(memory::count(&mut conn).await?);
-        status.unindexed =
-            Some(search::pending(&mut conn).await? + memory::pending(&mut conn).await?.max(0));
+        status.memories = Some(memory::count(&mut conn).await.in_db(&db)?);
+        status.unindexed = Some(
+            search::pending(&mut conn).await.in_db(&db)?
+                + memory::pending(&mut conn).await.in_db(&db)?.max(0),
+        );
         Ok(())
     }
 }

@@ -29,6 +29,17 @@ pub enum StoreError {
     Db(#[from] DbError),
 }
 
+impl StoreError {
+    /// Names the database, where nothing named it yet.
+    #[must_use]
+    pub fn at(self, path: &std::path::Path) -> Self {
+        match self {
+            Self::Db(error) => Self::Db(error.at(path)),
+            other => other,
+        }
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         Self::Db(DbError::from(error))

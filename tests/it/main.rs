@@ -11,6 +11,7 @@
 mod backup;
 mod cli;
 mod db;
+mod doctor;
 mod fixtures;
 mod guard;
 mod schema;

@@ -55,21 +55,25 @@ pub(crate) async fn read<S: Sink>(
 ) -> Result<(), ReadError> {
     // The sequence first: a session that exists already is compared before anything is taken.
     let mut sequence = Vec::new();
-    let mut has_text = false;
-    for_each(path, |line, content| {
-        has_text |= !line.is_blank();
-        if let Content::Messages(messages) = content {
-            sequence.extend(
-                messages
-                    .iter()
-                    .map(|message| message_digest(&message.role, &message.text)),
-            );
+    let mut first_fault = None;
+    for_each(path, |line, content| match content {
+        Content::Messages(messages) => {
+            let digests = messages
+                .iter()
+                .map(|message| message_digest(&message.role, &message.text));
+            sequence.extend(digests);
+        }
+        Content::Blank => {}
+        Content::Tail => {
+            first_fault.get_or_insert((line.place(), "cut off"));
+        }
+        Content::Broken(reason) => {
+            first_fault.get_or_insert((line.place(), reason));
         }
     })?;
-    if has_text && sequence.is_empty() {
-        return Err(ReadError::Format {
-            reason: "no line of it is a message".to_owned(),
-        });
+    if let Some((place, fault)) = first_fault.filter(|_| sequence.is_empty()) {
+        let reason = format!("no line of it is a message; {place}: {fault}");
+        return Err(ReadError::Format { reason });
     }
     let owner = owners
         .of_session(None, None, key)

@@ -114,12 +114,7 @@ async fn write_to_root(
     if !space::is_writable(&path) || !space::is_writable(&layout.state_dir()) {
         return Err(RecordError::ReadOnly);
     }
-    let access = Access::Look { is_at_rest: false };
-    let look = Db::open(&path, &Tier::Global, access)
-        .await
-        .map_err(ServiceError::from)?;
-    let version = look.version();
-    look.close().await;
+    let version = version_of(layout).await?;
     if version < known_version(&Tier::Global) {
         return Err(RecordError::OlderSchema);
     }
@@ -140,6 +135,18 @@ async fn write_to_root(
     let written = write(&db, step, run, interrupted_at_ms).await;
     db.close().await;
     written
+}
+
+/// The schema version of a control plane, read without a trace.
+async fn version_of(layout: &Layout) -> Result<i64, ServiceError> {
+    let lock = RootLock::shared_if_present(layout)?;
+    let access = Access::Look {
+        is_at_rest: lock.is_at_rest(),
+    };
+    let look = Db::open(&layout.global_db(), &Tier::Global, access).await?;
+    let version = look.version();
+    look.close().await;
+    Ok(version)
 }
 
 /// The root's lock; `None` while a writer that lives has it.

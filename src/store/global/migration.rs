@@ -5,7 +5,8 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::db::WriteTx;
 use crate::model::{
-    KindCount, MigrationRun, MigrationStatus, PageLimit, RunPhase, SourceReceipt, SourceStatus,
+    KindCount, MigrationRun, MigrationStatus, PageLimit, RunPhase, SourceReceipt, SourceState,
+    SourceStatus,
 };
 use crate::store::StoreError;
 use crate::store::row::decoded;
@@ -253,20 +254,21 @@ pub async fn list_sources(
     rows.iter().map(read_source).collect()
 }
 
-/// Status of every receipt, by source key.
+/// What every receipt says at a glance, by source key.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when a row cannot be read.
 pub async fn source_states(
     conn: &mut SqliteConnection,
-) -> Result<Vec<(String, SourceStatus)>, StoreError> {
-    let rows: Vec<(String, String)> =
-        sqlx::query_as("SELECT source_key, status FROM migration_sources ORDER BY source_key")
-            .fetch_all(conn)
-            .await?;
+) -> Result<Vec<(String, SourceState)>, StoreError> {
+    let rows: Vec<(String, String, i64)> = sqlx::query_as(
+        "SELECT source_key, status, refused_count FROM migration_sources ORDER BY source_key",
+    )
+    .fetch_all(conn)
+    .await?;
     rows.into_iter()
-        .map(|(key, status)| {
+        .map(|(key, status, refused)| {
             let status = decoded(
                 SourceStatus::parse,
                 &status,
@@ -274,7 +276,8 @@ pub async fn source_states(
                 "status",
                 &key,
             )?;
-            Ok((key, status))
+            let refused = u64::try_from(refused).unwrap_or(0);
+            Ok((key, SourceState { status, refused }))
         })
         .collect()
 }

@@ -102,6 +102,16 @@ async fn c55_nothing_is_ever_readable_by_others() {
     assert_eq!(open, Vec::<String>::new());
 }
 
+#[test]
+fn c55_the_watch_sees_what_is_readable_by_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("open");
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+
+    assert_eq!(open_to_others(folder.path()).len(), 1);
+}
+
 /// What below `place` has group or other bits. Links have all, and mean nothing by it.
 fn open_to_others(place: &Path) -> Vec<String> {
     let entries = walkdir::WalkDir::new(place)

@@ -7,8 +7,10 @@ use std::fs;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
 /// How a store keeps a transaction undoable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +173,35 @@ impl PrivateCopy {
 /// The first column of the first row of `query`, read through a private copy.
 pub(crate) fn number(store: &Path, query: &str) -> i64 {
     try_number(store, query).unwrap_or_else(|error| panic!("{}: {query}: {error}", store.display()))
+}
+
+/// All rows of `query` as text, NULL as an empty one, read through a private copy.
+pub(crate) fn rows(store: &Path, query: &str) -> Vec<Vec<String>> {
+    let copy = PrivateCopy::of(store);
+    let rows = block_on(async {
+        let mut connection = copy.open().await;
+        sqlx::query(AssertSqlSafe(query))
+            .fetch_all(&mut connection)
+            .await
+    });
+    let rows = rows.unwrap_or_else(|error| panic!("{}: {query}: {error}", store.display()));
+    let text = |row: &SqliteRow, at| {
+        row.get_unchecked::<Option<String>, _>(at)
+            .unwrap_or_default()
+    };
+    rows.iter()
+        .map(|row| (0..row.len()).map(|at| text(row, at)).collect())
+        .collect()
+}
+
+/// Runs a script on a store in place, as somebody with another program would, and closes it in good order.
+pub(crate) fn change(store: &Path, script: &str) {
+    assert!(store.exists(), "{} does not exist", store.display());
+    block_on(async {
+        let mut connection = open(store, Journal::Wal).await;
+        run(&mut connection, script).await;
+        connection.close().await.unwrap();
+    });
 }
 
 /// As [`number`], for queries that a damaged file may refuse.

@@ -194,13 +194,16 @@ pub(crate) fn brain_variants() -> Vec<NamedCase> {
             old_brain(dir, "brain_v0_1_2.sql", VECTORS)
         }),
         ("brain_v0_5_7", |dir| {
-            old_brain(
+            let (install, mut expected) = old_brain(
                 dir,
                 "brain_v0_5_7.sql",
                 "UPDATE memories SET superseded_by = 'm2', importance = NULL WHERE key = 'm1';
                  UPDATE memories SET namespace = 'ops', importance = 0.9 WHERE key = 'm3';
                  UPDATE memories SET superseded_by = 'was purged' WHERE key = 'm4';",
-            )
+            );
+            // What was superseded comes in, and stays superseded: a search shows what holds.
+            expected.found = vec![("default", "fern", 2)];
+            (install, expected)
         }),
         ("brain_v0_8_0", |dir| {
             owned_brain(dir, "brain_v0_8_0.sql", "")

@@ -1,0 +1,15 @@
+//! The doctor from outside: the compiled program on installs as the old one left them, and what is there afterwards.
+
+mod again;
+mod cases;
+mod crash;
+mod failure;
+mod messages;
+mod modes;
+mod owners;
+mod race;
+mod refusal;
+mod sample;
+mod scale;
+mod space;
+mod state;

@@ -1,0 +1,236 @@
+//! The sample install: what its recipe says is in it is what comes out.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::state::{State, digest_of, findings, source};
+use crate::support::legacy::{copy_sample, sample_dir};
+use crate::support::sandbox::Sandbox;
+use crate::support::tree::{assert_same_tree, tree_hash};
+
+/// Sessions and messages by agent, as the recipe's README has them.
+const SESSIONS: [(&str, usize, usize); 3] = [("atlas", 7, 46), ("birch", 3, 22), ("cinder", 1, 6)];
+
+fn holds_what_the_recipe_says(home: &Sandbox) {
+    let state = State::of(home.root());
+    let sessions = state.sessions();
+    for (agent, count, messages) in SESSIONS {
+        let own = sessions.iter().filter(|session| session.0 == agent);
+        let (n, sum) = own.fold((0, 0), |(n, sum), session| (n + 1, sum + session.2));
+        assert_eq!((n, sum), (count, messages), "{agent}");
+    }
+    assert_eq!(sessions.len(), 11);
+    let memories = [("atlas", 6), ("birch", 4), ("default", 2)];
+    let memories: BTreeMap<_, _> = memories.map(|(agent, n)| (agent.to_owned(), n)).into();
+    assert_eq!(state.memories(), memories);
+    let jobs = state.jobs();
+    let of = |agent: &str| jobs.iter().filter(|job| job.1 == agent).count();
+    assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
+    assert_eq!(state.runs(), 9);
+    assert!(state.complaints().is_empty(), "{:?}", state.complaints());
+}
+
+/// Each source of the sample with its records by kind, and how they come in.
+fn balances_as_the_recipe_says(report: &Value) {
+    let all =
+        |n: u64| json!({"records": n, "imported": n, "present": 0, "merged": 0, "refused": 0});
+    let merged =
+        |n: u64| json!({"records": n, "imported": 0, "present": 0, "merged": n, "refused": 0});
+    let wanted = [
+        (
+            "data/sessions/sessions.db",
+            json!({"sessions": all(8), "messages": all(60), "receipts": merged(1)}),
+        ),
+        (
+            "data/sessions/telegram_main_42_lantern.jsonl",
+            json!({"sessions": all(1), "messages": all(6)}),
+        ),
+        (
+            "data/sessions/telegram_main_43_tide.jsonl",
+            json!({"sessions": all(1), "messages": all(4)}),
+        ),
+        (
+            "data/sessions/telegram_main_555_orchard.jsonl.migrated",
+            json!({"sessions": merged(1), "messages": merged(5)}),
+        ),
+        (
+            "data/sessions/archive/2026-01-05_old_talk.jsonl",
+            json!({"sessions": all(1), "messages": all(4)}),
+        ),
+        ("data/memory/brain.db", json!({"memories": all(12)})),
+        (
+            "data/cron/jobs.db",
+            json!({"cron jobs": all(6), "cron runs": all(9)}),
+        ),
+    ];
+    for (path, counts) in wanted {
+        assert_eq!(source(report, path).unwrap()["counts"], counts, "{path}");
+    }
+    assert_eq!(report["sources"].as_array().unwrap().len(), 7);
+    assert_eq!(report["total"]["refused"], 0);
+    let torn = source(report, "data/sessions/telegram_main_43_tide.jsonl").unwrap();
+    assert_eq!(torn["partial_tails"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn c28_a_look_at_the_sample_names_every_source_changes_nothing_and_exits_7() {
+    let home = Sandbox::new();
+    copy_sample(home.root());
+    let before = home.tree();
+
+    let looked = home.zeroclaw(&["doctor"]).exits(7);
+    let report = home.zeroclaw(&["doctor", "--json"]).exits(7).json();
+
+    home.is_unchanged_since(&before);
+    for source in report["sources"].as_array().unwrap() {
+        assert_eq!(source["status"], "planned");
+        assert!(looked.stdout.contains(source["path"].as_str().unwrap()));
+    }
+    assert_eq!(report["changed"], false);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn the_sample_comes_in_from_elsewhere_with_its_recipes_counts_and_is_left_alone() {
+    let home = Sandbox::new();
+    let from = sample_dir();
+    let before = tree_hash(&from);
+
+    let args = [
+        "doctor",
+        "--fix",
+        "--json",
+        "--from",
+        from.to_str().unwrap(),
+    ];
+    let report = home.zeroclaw(&args).exits(0).json();
+
+    assert_same_tree(&before, &tree_hash(&from));
+    holds_what_the_recipe_says(&home);
+    let receipts = State::of(home.root()).receipts();
+    assert!(
+        receipts.iter().all(|(_, status, _)| status == "kept"),
+        "{receipts:?}"
+    );
+    assert_eq!(
+        report["from"],
+        from.canonicalize().unwrap().to_str().unwrap()
+    );
+}
+
+#[test]
+fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
+    let home = Sandbox::new();
+    let install = copy_sample(home.root());
+    let sources: BTreeMap<PathBuf, String> = tree_hash(&install.path("data"))
+        .iter()
+        .filter(|entry| !entry.sha256.is_empty())
+        .map(|entry| PathBuf::from("data").join(String::from_utf8(entry.path.clone()).unwrap()))
+        .map(|path| (path.clone(), digest_of(&install.path(&path))))
+        .collect();
+    let kept = ["config.toml", ".secret_key"].map(|name| digest_of(&install.path(name)));
+
+    let report = home
+        .zeroclaw(&["doctor", "--fix", "--json"])
+        .exits(0)
+        .json();
+
+    holds_what_the_recipe_says(&home);
+    balances_as_the_recipe_says(&report);
+    let state = State::of(home.root());
+    assert_eq!(state.retired(), sources);
+    for path in sources.keys() {
+        assert!(!install.path(path).exists(), "{}", path.display());
+    }
+    assert_eq!(
+        ["config.toml", ".secret_key"].map(|name| digest_of(&install.path(name))),
+        kept
+    );
+    let run = report["run"].as_str().unwrap();
+    for source in report["sources"].as_array().unwrap() {
+        let now_at = source["now_at"].as_str().unwrap();
+        assert!(
+            now_at.starts_with(&format!("state/migrated/{run}/")),
+            "{now_at}"
+        );
+        assert!(install.path(now_at).exists(), "{now_at}");
+    }
+    // 106 bytes of a line that never was whole.
+    assert_eq!(
+        state.quarantined().iter().map(Vec::len).collect::<Vec<_>>(),
+        [106]
+    );
+}
+
+#[test]
+fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
+    let home = Sandbox::new();
+    let install = copy_sample(home.root());
+    let costs = br#"{"id":"c0570000-0000-4000-8000-000000000001"}"#;
+    install
+        .file("data/state/costs.jsonl", costs)
+        .file("data/devices.db", b"SQLite format 3\0 and whatever");
+
+    let report = home
+        .zeroclaw(&["doctor", "--fix", "--json"])
+        .exits(1)
+        .json();
+    let after_first = home.tree();
+    let again = home.zeroclaw(&["doctor", "--fix"]).exits(1);
+
+    home.is_unchanged_since(&after_first);
+    assert_eq!(
+        std::fs::read(install.path("data/state/costs.jsonl")).unwrap(),
+        costs
+    );
+    assert!(install.path("data/devices.db").exists());
+    let not_imported = ("not-imported".to_owned(), "warning".to_owned());
+    let named = findings(&report)
+        .into_iter()
+        .filter(|found| *found == not_imported)
+        .count();
+    assert_eq!(named, 2);
+    assert!(
+        again.stdout.contains("data/state/costs.jsonl"),
+        "{}",
+        again.told()
+    );
+    assert!(
+        again.stdout.contains("nothing was changed"),
+        "{}",
+        again.told()
+    );
+}
+
+#[test]
+fn what_came_in_is_shown_by_every_list_and_found_by_a_word() {
+    let home = Sandbox::new();
+    copy_sample(home.root());
+    home.zeroclaw(&["doctor", "--fix"]).exits(0);
+
+    // Only in a transcript of an agent that the configuration no longer has.
+    home.zeroclaw(&["sessions", "search", "quillwort"])
+        .exits(0)
+        .says("cinder");
+    home.zeroclaw(&["sessions", "list"])
+        .exits(0)
+        .says("telegram_main_42_lantern");
+    home.zeroclaw(&["agents", "list"])
+        .exits(0)
+        .says("cinder")
+        .says("retired");
+    home.zeroclaw(&["cron", "list"]).exits(0).says("birch");
+    home.zeroclaw(&["memory", "list"]).exits(0).says("atlas");
+    home.zeroclaw(&["status"]).exits(0);
+    home.zeroclaw(&["db", "check"]).exits(0);
+    let history = home
+        .zeroclaw(&["doctor", "history", "--json"])
+        .exits(0)
+        .json();
+    let run = history[0]["id"].as_str().unwrap();
+    home.zeroclaw(&["doctor", "history", run])
+        .exits(0)
+        .says("data/sessions/sessions.db");
+}
