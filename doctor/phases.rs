@@ -395,7 +395,7 @@ impl Run<'_> {
     ) -> Result<String, DoctorError> {
         let service = self.importer.service();
         let aside = service.layout().migrated_run_dir(&self.record.id);
-        let target = retire::retire(source, &aside)?;
+        let target = retire::retire(self.task.source_root(), source, &aside)?;
         let now_at = target.strip_prefix(service.root()).unwrap_or(&target);
         let now_at = escaped(now_at);
         receipt.removed_source = true;
