@@ -77,12 +77,18 @@ pub(super) async fn tiers_of(layout: &Layout) -> Result<Vec<OwnTier>, BackupErro
     let global = Db::open(&path, &Tier::Global, access).await?;
     let registry = global.registry().await;
     global.close().await;
+    tiers_in(layout, registry?)
+}
+
+/// The same by what the registry says.
+fn tiers_in(layout: &Layout, registry: Vec<(String, String)>) -> Result<Vec<OwnTier>, BackupError> {
+    let path = layout.global_db();
     let mut tiers = vec![OwnTier {
         tier: Tier::Global,
         archive_path: relative(layout, &path),
         path,
     }];
-    for (agent, path) in registry? {
+    for (agent, path) in registry {
         let stray = || BackupError::StrayAgent {
             agent: agent.clone(),
             path: path.clone(),
@@ -148,7 +154,8 @@ pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>
         for source in &mut sources {
             source.hold().await?;
         }
-        if tiers_of(layout).await? == tiers {
+        // Agents may have come or gone since: asked of the control plane that is held now.
+        if tiers_in(layout, sources[0].registry().await?)? == tiers {
             let targets: Vec<PathBuf> = tiers
                 .iter()
                 .map(|own| tree.join(&own.archive_path))

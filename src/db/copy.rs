@@ -270,7 +270,9 @@ impl Db {
     }
 }
 
-async fn registered(conn: &mut SqliteConnection) -> Result<Vec<(String, String)>, DbError> {
+pub(super) async fn registered(
+    conn: &mut SqliteConnection,
+) -> Result<Vec<(String, String)>, DbError> {
     Ok(
         sqlx::query_as("SELECT agent_id, path FROM agent_databases ORDER BY agent_id")
             .fetch_all(conn)

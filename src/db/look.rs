@@ -26,24 +26,19 @@ pub(super) enum Look {
 
 /// Decides how to look at the database at `path` without leaving a trace.
 ///
-/// * `is_at_rest`: no writer lives, so a log and its index are what a killed one left. The index would
-///   be made anew in place by whoever opens it, so they are read from a copy too.
+/// An index beside it means that somebody may have it open, in this very process too, whatever the
+/// root's lock says: then only SQLite may touch it. A copy taken as a file would drop this process's
+/// locks on it, and could be half of one state and half of another. What a killed writer left is shared
+/// as well: SQLite makes the index anew in place, which changes nothing that counts.
 ///
 /// `Immutable` is a promise that nobody writes: the caller keeps writers out, or compares
 /// [`stamp`]s of before and after.
-pub(super) fn choose(path: &Path, is_at_rest: bool) -> Result<Look, OpenError> {
+pub(super) fn choose(path: &Path) -> Result<Look, OpenError> {
     let [wal, shm, _] = fs::sidecars(path);
     let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
     match (has_log, shm.exists()) {
-        (false, _) => Ok(Look::Immutable),
-        (true, true) if is_at_rest => match copy(path) {
-            // The index holds nothing that its log does not: better touched than not looked at.
-            Err(OpenError::Fs(error)) if error.kind() == fs::FsErrorKind::NoSpace => {
-                Ok(Look::Shared)
-            }
-            copied => copied,
-        },
-        (true, true) => Ok(Look::Shared),
+        (_, true) => Ok(Look::Shared),
+        (false, false) => Ok(Look::Immutable),
         (true, false) => copy(path),
     }
 }

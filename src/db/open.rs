@@ -166,14 +166,14 @@ impl Db {
     ) -> Result<Self, OpenError> {
         let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
         // Proved through a handle that cannot write: a refused file stays as it was.
-        let (_, mut identity) = inspect(path, tier, false).await?;
+        let (_, mut identity) = inspect(path, tier).await?;
         if identity.version == 0 && empty == Empty::Refuse {
             return Err(is_empty(path, tier));
         }
         if identity.version < known_version(tier) {
             let _lock = lock_migration(path, &access.migrate_lock).await?;
             // Another process may have migrated while this one waited.
-            (_, identity) = inspect(path, tier, false).await?;
+            (_, identity) = inspect(path, tier).await?;
             if identity.version < known_version(tier) {
                 let mut options = write_options(path, Durability::Full);
                 if identity.version == 0 {
@@ -200,7 +200,7 @@ impl Db {
     }
 
     async fn open_look(path: &Path, tier: &Tier, is_at_rest: bool) -> Result<Self, OpenError> {
-        let (mut look, mut identity) = inspect(path, tier, is_at_rest).await?;
+        let (mut look, mut identity) = inspect(path, tier).await?;
         if identity.version == 0 {
             return Err(is_empty(path, tier));
         }
@@ -322,23 +322,19 @@ pub(super) struct Identity {
 /// A file without a log is read as one that nobody writes, because any other connection would make
 /// a log beside it. Where somebody wrote it meanwhile, what was read may be half of one state and half
 /// of another, and look like damage: it is read again.
-async fn inspect(
-    path: &Path,
-    tier: &Tier,
-    is_at_rest: bool,
-) -> Result<(Look, Identity), OpenError> {
-    let mut tries = INSPECT_TRIES;
-    loop {
+async fn inspect(path: &Path, tier: &Tier) -> Result<(Look, Identity), OpenError> {
+    for _ in 0..INSPECT_TRIES {
         let before = look::stamp(path);
-        let look = look::choose(path, is_at_rest)?;
+        let look = look::choose(path)?;
         let may_be_torn = !matches!(look, Look::Shared);
         let seen = inspect_or_copy(path, tier, look).await;
-        if !may_be_torn || tries == 0 || look::stamp(path) == before {
+        if !may_be_torn || look::stamp(path) == before {
             return seen;
         }
-        tries -= 1;
         tokio::time::sleep(INSPECT_PAUSE).await;
     }
+    // Somebody writes it all the time: from here on only SQLite's locks help.
+    inspect_or_copy(path, tier, Look::Shared).await
 }
 
 async fn inspect_or_copy(

@@ -69,7 +69,7 @@ impl SnapshotSource {
                 _look: None,
             });
         }
-        Self::look(path, look::choose(path, true)?).await
+        Self::look(path, look::choose(path)?).await
     }
 
     /// Opens a database of unknown origin for capture: nothing of it is changed, not even its journal
@@ -108,6 +108,18 @@ impl SnapshotSource {
             gate: None,
             _look: Some(look),
         })
+    }
+
+    /// What the registry of a control plane says: agents and where their databases are.
+    ///
+    /// Read through the connection that captures: with the file open here, no other look may touch it.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when it cannot be read.
+    pub async fn registry(&mut self) -> Result<Vec<(String, String)>, DbError> {
+        let found = super::copy::registered(&mut self.reader).await;
+        found.map_err(|error| error.at(&self.path))
     }
 
     /// Keeps writers out until [`SnapshotGate::release`].

@@ -15,4 +15,5 @@ mod doctor;
 mod fixtures;
 mod guard;
 mod schema;
+mod store;
 mod support;

@@ -14,7 +14,7 @@ mod race;
 mod refused;
 mod structure;
 mod text;
-mod upgrade;
+pub(crate) mod upgrade;
 
 const RELEASE: Release = Release {
     app_version: "0.0.0-test",

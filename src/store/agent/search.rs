@@ -112,8 +112,12 @@ async fn word_rows(
              FROM transcript_events_fts f
              JOIN transcript_events e ON e.event_no = f.rowid
              JOIN sessions s ON s.session_no = e.session_no
-             WHERE transcript_events_fts MATCH ?1
-             ORDER BY e.created_at_ms DESC, e.event_no DESC LIMIT ?2"
+             WHERE transcript_events_fts MATCH ?1 AND f.rowid IN (
+                 SELECT n.event_no FROM transcript_events_fts m
+                 JOIN transcript_events n ON n.event_no = m.rowid
+                 WHERE m.transcript_events_fts MATCH ?1
+                 ORDER BY n.created_at_ms DESC, n.event_no DESC LIMIT ?2)
+             ORDER BY e.created_at_ms DESC, e.event_no DESC"
         }
     };
     Ok(sqlx::query(sql)

@@ -14,6 +14,9 @@ use crate::store::row::{
 /// Most rows of one insert.
 pub const MAX_INSERT: usize = 500;
 
+/// In a cursor, the start of what has none.
+const NEVER_STARTED: i64 = i64::MIN;
+
 #[derive(Iden)]
 enum TaskRuns {
     Table,
@@ -134,7 +137,7 @@ pub async fn get_many(
     rows.iter().map(read).collect()
 }
 
-/// Lists tasks, newest start first.
+/// Lists tasks, newest start first, those that never started last.
 ///
 /// # Errors
 ///
@@ -179,16 +182,19 @@ pub async fn list(
     }
     if let Some(cursor) = before {
         let (at_ms, id) = parse_time_cursor(cursor)?;
-        select.and_where(
-            start()
-                .lt(at_ms)
-                .or(start().eq(at_ms).and(Expr::col(TaskRuns::TaskId).gt(id))),
-        );
+        let behind = Expr::col(TaskRuns::TaskId).gt(id);
+        // What never started stands last.
+        select.and_where(if at_ms == NEVER_STARTED {
+            start().is_null().and(behind)
+        } else {
+            let later = start().lt(at_ms).or(start().is_null());
+            later.or(start().eq(at_ms).and(behind))
+        });
     }
     let rows = bound(&select).fetch_all(conn).await?;
     let tasks = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     Ok(Page::cut(tasks, limit, |task| {
-        time_cursor(task.started_at_ms.unwrap_or(i64::MIN), &task.task_id)
+        time_cursor(task.started_at_ms.unwrap_or(NEVER_STARTED), &task.task_id)
     }))
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{control_plane, keys, look_at, put, row};
 use crate::support::sqlite::{block_on, sidecar};
-use crate::support::tree::{assert_same_tree, tree_hash};
+use crate::support::tree::{TreeEntry, assert_same_tree, tree_hash};
 
 /// A database with the row `a` folded in and, where `pending`, the row `b` only in its log.
 ///
@@ -41,7 +41,13 @@ fn look(path: &Path, is_at_rest: bool) -> Vec<String> {
         db.close().await;
         seen
     });
-    assert_same_tree(&before, &tree_hash(folder));
+    // A log's index is no state: SQLite makes a killed writer's anew in place.
+    let without_index = |tree: Vec<TreeEntry>| -> Vec<TreeEntry> {
+        tree.into_iter()
+            .filter(|entry| !entry.path.ends_with(b"-shm"))
+            .collect()
+    };
+    assert_same_tree(&without_index(before), &without_index(tree_hash(folder)));
     seen
 }
 

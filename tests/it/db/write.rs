@@ -94,6 +94,25 @@ fn a_use_case_that_fails_or_panics_takes_nothing_of_its_neighbours_and_leaves_no
 }
 
 #[test]
+fn a_use_case_that_fails_alone_leaves_nothing_and_no_open_transaction() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = control_plane(dir.path()).await;
+
+        let failed = fail_after(&db, "a", refused).await;
+        assert!(
+            matches!(failed, Err(StoreError::Cursor { .. })),
+            "its own reason"
+        );
+        assert!(fail_after(&db, "b", panicked).await.is_err());
+        put(&db, row("c")).await.unwrap();
+
+        assert_eq!(keys(&db).await, ["c"]);
+        assert_eq!(commits(&db), 1);
+    });
+}
+
+#[test]
 fn a_caller_that_goes_away_leaves_a_whole_write_or_none() {
     const SEED: u64 = 20_261_130;
     println!("seed {SEED}");

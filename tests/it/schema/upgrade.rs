@@ -49,7 +49,7 @@ async fn make(path: &Path) -> SqliteConnection {
 }
 
 /// The database of a version in `dir`, at rest, changed by `then`.
-pub(super) fn replay(dir: &Path, name: &str, version: i64, then: &str) -> PathBuf {
+pub(crate) fn replay(dir: &Path, name: &str, version: i64, then: &str) -> PathBuf {
     let path = dir.join(format!("{name}.sqlite"));
     let sql = std::fs::read_to_string(dump_file(name, version)).unwrap();
     block_on(async {

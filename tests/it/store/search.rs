@@ -1,0 +1,116 @@
+//! Words, in every script, and how far the index is complete.
+
+use zeroclaw::model::PageLimit;
+use zeroclaw::store::agent::search::{self, SearchOrder};
+
+use super::{agent_database, atlas, event_of, insert_session};
+use crate::support::sqlite::{block_on, check_index};
+
+/// What was said, a question that finds it, and one that does not.
+const SAID: &[(&str, &str, &str)] = &[
+    (
+        "The quillwort grows in the damp corner",
+        "Quillwort damp",
+        "quill",
+    ),
+    ("Café at the façade, 3.14", "cafe facade", "cafes"),
+    ("Полив в шесть часов", "полив ШЕСТЬ", "полива"),
+    ("Ο κήπος είναι μεγάλος", "ΚΉΠΟΣ", "κήπ"),
+    ("הגן גדול מאוד", "גדול", "גד"),
+    ("الحديقة كبيرة", "كبيرة", "كبير"),
+    // The tokenizer parts such words at their vowel signs, so a part of one may be found as well.
+    ("बगीचा बड़ा है", "बगीचा", "नदी"),
+    ("会議は明日の朝です", "明日", "昨日"),
+    ("정원이 아주 크다", "정원", "바다"),
+    ("สวนใหญ่มาก", "ใหญ่", "เล็ก"),
+    ("see NEAR(a b) AND \"c*\"", "NEAR(a AND \"c*\"", "NEAR(z"),
+    ("100% of user_name", "user_name", "username"),
+];
+
+#[test]
+fn a_word_is_found_in_each_script_and_only_where_it_was_said() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = agent_database(dir.path()).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let events: Vec<_> = (0..)
+            .zip(SAID)
+            .map(|(number, (text, ..))| event_of(&format!("e{number}"), text))
+            .collect();
+        insert_session(&mut bulk, "s", &events).await;
+        search::index_slice(&mut bulk.tx()).await.unwrap();
+        bulk.commit().await.unwrap();
+
+        let mut conn = db.read().await.unwrap();
+        for (seq, (text, found, not_found)) in (1..).zip(SAID) {
+            for order in [SearchOrder::Rank, SearchOrder::Newest] {
+                let limit = PageLimit::default();
+                let hits = search::search(&mut conn, &atlas(), found, order, limit)
+                    .await
+                    .unwrap();
+                let places: Vec<i64> = hits.iter().map(|hit| hit.seq).collect();
+                assert_eq!(places, [seq], "{found:?} in {text:?}");
+                assert!(hits[0].snippet.contains('['), "{:?}", hits[0].snippet);
+                let none = search::search(&mut conn, &atlas(), not_found, order, limit).await;
+                assert!(none.unwrap().is_empty(), "{not_found:?} in {text:?}");
+            }
+        }
+        for nothing in ["", " ", "*", "\"\"", "--"] {
+            let limit = PageLimit::default();
+            let order = SearchOrder::Rank;
+            let hits = search::search(&mut conn, &atlas(), nothing, order, limit)
+                .await
+                .unwrap();
+            assert!(hits.is_empty(), "{nothing:?}");
+        }
+    });
+}
+
+#[test]
+fn the_index_says_how_many_events_it_lacks_and_takes_them_in_slices() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = block_on(async {
+        let db = agent_database(dir.path()).await;
+        let events: Vec<_> = (0..20_500)
+            .map(|n| event_of(&format!("e{n}"), "lantern"))
+            .collect();
+        let mut bulk = db.begin_bulk().await.unwrap();
+        insert_session(&mut bulk, "s", &events).await;
+        bulk.commit().await.unwrap();
+
+        let mut left = Vec::new();
+        loop {
+            left.push(
+                search::pending(&mut db.read().await.unwrap())
+                    .await
+                    .unwrap(),
+            );
+            let mut bulk = db.begin_bulk().await.unwrap();
+            let taken = search::index_slice(&mut bulk.tx()).await.unwrap();
+            bulk.commit().await.unwrap();
+            if taken == 0 {
+                break;
+            }
+        }
+        assert_eq!(left, [20_500, 500, 0]);
+
+        let mut bulk = db.begin_bulk().await.unwrap();
+        insert_session(&mut bulk, "late", &events[..3]).await;
+        bulk.commit().await.unwrap();
+        let pending = search::pending(&mut db.read().await.unwrap())
+            .await
+            .unwrap();
+        assert_eq!(pending, 3, "what comes later waits");
+        let mut bulk = db.begin_bulk().await.unwrap();
+        search::rebuild(&mut bulk.tx()).await.unwrap();
+        bulk.commit().await.unwrap();
+        let pending = search::pending(&mut db.read().await.unwrap())
+            .await
+            .unwrap();
+        assert_eq!(pending, 0);
+        let path = db.path().to_owned();
+        db.close().await;
+        path
+    });
+    check_index(&path, "transcript_events_fts").unwrap();
+}
