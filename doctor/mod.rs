@@ -21,6 +21,7 @@ mod safety;
 mod scan;
 mod show;
 mod sources;
+mod split_log;
 mod target;
 mod task;
 mod units;

@@ -17,7 +17,7 @@ use super::apply::{Applied, Applier};
 use super::finding::{Finding, Level};
 use super::names::{escaped, unescaped};
 use super::owner::Owners;
-use super::plan::{self, Action, Plan, PlannedSource};
+use super::plan::{self, Action, DAMAGED, Plan, PlannedSource};
 use super::report::{Report, SourceReport, refused};
 use super::run::owner;
 use super::scan::{LONE_SIDECAR, Source, digest};
@@ -269,6 +269,7 @@ impl Run<'_> {
                 "counts": applied.counts,
                 "refused": named(&applied.survey.refused),
                 "partial_tails": applied.survey.tails,
+                "damage": named(&applied.survey.damage),
                 "quarantine": applied.quarantine,
                 "notes": plan::noted(&planned.source.name(), &applied.said),
             })
@@ -331,7 +332,8 @@ impl Run<'_> {
         // Copies go before the store they repeat: without it they would pass for the only ones.
         let mut settled = self.retire_copies(plan, report).await?;
         for (at, mut receipt) in verified {
-            if self.task.from.is_some() {
+            // A damaged source stays: it may hold more than could be read.
+            if self.task.from.is_some() || !plan.sources[at].survey.damage.is_empty() {
                 receipt.status = SourceStatus::Kept;
             } else {
                 let now_at = self.move_aside(&plan.sources[at].source, &mut receipt)?;
@@ -393,7 +395,7 @@ impl Run<'_> {
     ) -> Result<String, DoctorError> {
         let service = self.importer.service();
         let aside = service.layout().migrated_run_dir(&self.record.id);
-        let target = retire::retire(source, &aside)?;
+        let target = retire::retire(self.task.source_root(), source, &aside)?;
         let now_at = target.strip_prefix(service.root()).unwrap_or(&target);
         let now_at = escaped(now_at);
         receipt.removed_source = true;
@@ -436,7 +438,11 @@ impl Run<'_> {
             .sources
             .iter()
             .any(|source| source.status == "failed");
-        let left = report.sources.iter().any(|source| source.status == "left");
+        let left = report.sources.iter().any(|source| source.status == "left")
+            || report
+                .findings
+                .iter()
+                .any(|finding| finding.code == DAMAGED);
         for source in report
             .sources
             .iter()

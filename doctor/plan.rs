@@ -16,6 +16,9 @@ use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 
+/// Code of the finding of a source that can be read in part.
+pub(crate) const DAMAGED: &str = "damaged-source";
+
 /// Single records a report names, at most; the counts name all.
 pub(crate) const MAX_NAMED: usize = 200;
 
@@ -41,6 +44,8 @@ pub(crate) struct Survey {
     pub(crate) refused: Vec<(String, String)>,
     /// Last lines that never were whole.
     pub(crate) tails: Vec<String>,
+    /// Parts that cannot be read: place and reason. The source stays then, whatever comes in.
+    pub(crate) damage: Vec<(String, String)>,
     /// What was said of records that are taken.
     pub(crate) notes: Notes,
     /// Why it cannot be read; nothing of it comes in then.
@@ -71,6 +76,7 @@ impl Survey {
                 }
             }
             Item::PartialTail { place, .. } => self.tails.push(place.clone()),
+            Item::Damage { place, reason } => self.damage.push((place.clone(), reason.clone())),
             Item::Note {
                 code,
                 place,
@@ -286,12 +292,14 @@ async fn decide(
     // What was refused may be taken now: under another name, or by a reader that knows more.
     let mut survey = None;
     let mut was_imported = settled.is_some();
-    if let Some(state) = settled.filter(|state| state.refused > 0) {
+    // One of the root itself that stayed was damaged, and still is.
+    let stayed = settled.is_some_and(|state| state.status == SourceStatus::Kept) && !is_foreign;
+    if let Some(state) = settled.filter(|state| state.refused > 0 || stayed) {
         let found = surveyed(&source, owners, scratch).await;
         was_imported = found.error.is_some() || found.refused_count() >= state.refused;
         survey = Some(found);
     }
-    let aside = if is_foreign {
+    let aside = if is_foreign || stayed {
         Action::Done
     } else {
         Action::Archive
@@ -318,6 +326,8 @@ async fn decide(
             planned.action = Action::Leave;
             planned.reason = Some(format!("cannot be read: {error}"));
         }
+    } else if let Some(survey) = survey {
+        planned.survey.damage = survey.damage;
     } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
         let mut repeated = Repeated::default();
         // One of which nothing can be read repeats nothing; it is moved aside all the same.
@@ -353,6 +363,11 @@ fn findings(planned: &PlannedSource) -> Vec<Finding> {
             &name,
             message,
         ));
+    }
+    for (place, reason) in &planned.survey.damage {
+        let place = format!("{name}: {place}");
+        let remedy = "what can be read comes in, and the file stays; repair or restore it, then run `zeroclaw doctor --fix` again";
+        findings.push(Finding::new(DAMAGED, Level::Error, place, reason).with_remedy(remedy));
     }
     for (place, reason) in &planned.survey.refused {
         findings.push(Finding::new(

@@ -16,6 +16,7 @@ use super::sources::zeroclaw::sessions_db;
 use super::sources::zeroclaw::surfaces::{
     BRAINS, CRON_STORES, Fate, Format, OTHERS, SESSION_FOLDERS,
 };
+use super::split_log;
 use super::units::{hex, stable_id};
 
 /// What is to happen with a source.
@@ -34,9 +35,10 @@ pub(crate) enum Disposition {
 pub(crate) struct Source {
     /// What it is.
     pub(crate) format: Format,
-    /// Where it is.
+    /// What is read.
     pub(crate) path: PathBuf,
-    /// Where it is, below its root.
+    /// What is named, and moved aside in the end, below its root: the same file but for a
+    /// log whose database is read elsewhere.
     pub(crate) relative: PathBuf,
     /// Session key, for a session file.
     pub(crate) key: String,
@@ -143,8 +145,7 @@ fn store(
 ) -> Result<(), FsError> {
     let path = root.join(relative);
     if !is_regular(&path) {
-        lone_sidecars(&path, relative, scan);
-        return Ok(());
+        return lone_sidecars(root, relative, format, scan);
     }
     if std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) || is_decoy(&path) {
         let message = "holds no database; left in place".to_owned();
@@ -166,21 +167,36 @@ fn store(
 pub(crate) const LONE_SIDECAR: &str = "lone-sidecar";
 
 /// A log without its database is reported, not followed: paired with another one it would corrupt it.
-fn lone_sidecars(path: &Path, relative: &Path, scan: &mut Scan) {
-    for sidecar in sidecars(path) {
-        if std::fs::metadata(&sidecar).is_ok_and(|meta| meta.len() > 0) {
-            let name = sidecar.file_name().unwrap_or_default();
-            let finding = Finding::new(
-                LONE_SIDECAR,
-                Level::Warning,
-                escaped(&relative.with_file_name(name)),
-                "a log without its database; left in place",
-            );
-            scan.findings.push(finding.with_remedy(
-                "keep it; if the database it belongs to is in a backup-* folder, restore both together there",
-            ));
+/// One whose pair is whole in a safety copy is read there.
+fn lone_sidecars(
+    root: &Path,
+    relative: &Path,
+    format: Format,
+    scan: &mut Scan,
+) -> Result<(), FsError> {
+    for log in sidecars(relative) {
+        let path = root.join(&log);
+        if !is_regular(&path) || std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
+            continue;
         }
+        if format == Format::BrainDb
+            && let Some(database) = split_log::database_of(root, &path)?
+        {
+            let mut found = source(root, &database, format, String::new(), Disposition::Import)?;
+            found.relative = log;
+            scan.sources.push(found);
+            continue;
+        }
+        let finding = Finding::new(
+            LONE_SIDECAR,
+            Level::Warning,
+            escaped(&log),
+            "a log without its database; left in place",
+        );
+        scan.findings
+            .push(finding.with_remedy("keep it: with its own database it can be read again"));
     }
+    Ok(())
 }
 
 fn is_regular(path: &Path) -> bool {

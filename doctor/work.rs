@@ -379,33 +379,39 @@ impl TierWork {
         let found = memory::get_many(&mut self.tx.tx(), &ids)
             .await
             .map_err(service)?;
-        let mut found: HashMap<String, MemoryRecord> = found
+        let stored: HashMap<String, MemoryRecord> = found
             .into_iter()
             .map(|memory| (memory.memory_id.clone(), memory))
             .collect();
         let mut new: Vec<MemoryRecord> = Vec::with_capacity(memories.len());
         let mut present = 0;
+        let mut ids = HashSet::new();
         for mut memory in memories {
-            match found.get(&memory.memory_id) {
-                None => {
-                    found.insert(memory.memory_id.clone(), memory.clone());
-                    new.push(memory);
+            // Rows without an id get one by their content: equal ones are one.
+            if !ids.insert(memory.memory_id.clone()) {
+                let same = |other: &&MemoryRecord| other.memory_id == memory.memory_id;
+                if new
+                    .iter()
+                    .find(same)
+                    .is_some_and(|other| says_the_same(other, &memory))
+                {
+                    present += 1;
+                    continue;
                 }
+                let history = history_id(&memory);
+                if self.has_memory(&history).await? {
+                    present += 1;
+                    continue;
+                }
+                memory.superseded_by = Some(std::mem::replace(&mut memory.memory_id, history));
+            }
+            match stored.get(&memory.memory_id) {
+                None => new.push(memory),
                 Some(existing) if says_the_same(existing, &memory) => present += 1,
-                Some(existing) => {
-                    // An earlier or later state of the same memory from another generation.
-                    memory.superseded_by = Some(existing.memory_id.clone());
-                    memory.memory_id = history_id(&memory);
-                    if memory::get_many(&mut self.tx.tx(), &[&memory.memory_id])
-                        .await
-                        .map_err(service)?
-                        .is_empty()
-                    {
-                        new.push(memory);
-                    } else {
-                        present += 1;
-                    }
-                }
+                Some(existing) => match self.other_state(existing, memory).await? {
+                    Some(memory) => new.push(memory),
+                    None => present += 1,
+                },
             }
         }
         memory::insert(&mut self.tx.tx(), &new.iter().collect::<Vec<_>>())
@@ -415,6 +421,37 @@ impl TierWork {
         count.imported += new.len() as u64;
         count.present += present;
         Ok(())
+    }
+
+    async fn has_memory(&mut self, id: &str) -> Result<bool, ReadError> {
+        let found = memory::get_many(&mut self.tx.tx(), &[id]).await;
+        Ok(!found.map_err(service)?.is_empty())
+    }
+
+    /// Settles an earlier or later state of a memory from another generation: the newest holds, the
+    /// other is kept as its history. Gives the row to insert; `None` when it is there.
+    async fn other_state(
+        &mut self,
+        existing: &MemoryRecord,
+        mut memory: MemoryRecord,
+    ) -> Result<Option<MemoryRecord>, ReadError> {
+        let history = history_id(&memory);
+        if self.has_memory(&history).await? {
+            return Ok(None);
+        }
+        if memory.updated_at_ms > existing.updated_at_ms {
+            memory::set_aside(
+                &mut self.tx.tx(),
+                &existing.memory_id,
+                &history_id(existing),
+            )
+            .await
+            .map_err(service)?;
+        } else {
+            memory.superseded_by = Some(existing.memory_id.clone());
+            memory.memory_id = history;
+        }
+        Ok(Some(memory))
     }
 }
 

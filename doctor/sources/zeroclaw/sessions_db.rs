@@ -10,12 +10,12 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::TryStreamExt;
 use zeroclaw::model::{
     ChatType, Conversation, NewEvent, SessionRecord, SessionScope, SessionStatus, Tier,
 };
 
-use super::super::sqlite::{LegacyDb, Values, select};
+use super::super::rows::{Found, Table, each_row};
+use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{ImportSession, Item, Record, Refusal, kind};
@@ -95,19 +95,30 @@ pub(crate) async fn read<S: Sink>(
             });
         }
     }
+    let (metadata, metadata_damage) = read_metadata(db).await?;
     let mut reader = Reader {
-        metadata: read_metadata(db).await?,
+        metadata,
         owners,
         out: Batcher::new(sink),
         current: None,
     };
-    let sql = select("sessions", &MESSAGE, &columns, "ORDER BY session_key, id");
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        reader.message(Values::of(&row, MESSAGE.len())?).await?;
-    }
-    drop(rows);
+    let table = Table {
+        name: "sessions",
+        wanted: &MESSAGE,
+        order: "session_key, id",
+    };
+    let damage = each_row(db, table, async |found| match found {
+        Found::Row(values) => reader.message(values).await,
+        Found::Lost { rowid } => reader.lost(rowid).await,
+    });
+    let damage = damage.await?;
     reader.finish().await?;
+    for (name, damage) in [("session_metadata", metadata_damage), ("sessions", damage)] {
+        if let Some(reason) = damage {
+            let place = format!("table {name}");
+            reader.out.push(Item::Damage { place, reason }, 0).await?;
+        }
+    }
     let receipts = db.columns("jsonl_import_receipts").await?;
     if !receipts.is_empty() {
         let count: i64 = sqlx::query_scalar("SELECT count(*) FROM jsonl_import_receipts")
@@ -145,16 +156,23 @@ pub(crate) async fn receipts(db: &mut LegacyDb) -> Result<Vec<(String, String, i
     )
 }
 
-async fn read_metadata(db: &mut LegacyDb) -> Result<BTreeMap<Vec<u8>, Metadata>, ReadError> {
-    let columns = db.columns("session_metadata").await?;
-    let mut found = BTreeMap::new();
-    if columns.is_empty() {
-        return Ok(found);
+/// All metadata by session key, and what of it is damaged: the sessions come in without it.
+async fn read_metadata(
+    db: &mut LegacyDb,
+) -> Result<(BTreeMap<Vec<u8>, Metadata>, Option<String>), ReadError> {
+    let mut all = BTreeMap::new();
+    if db.columns("session_metadata").await?.is_empty() {
+        return Ok((all, None));
     }
-    let sql = select("session_metadata", &METADATA, &columns, "");
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        let values = Values::of(&row, METADATA.len())?;
+    let table = Table {
+        name: "session_metadata",
+        wanted: &METADATA,
+        order: "session_key",
+    };
+    let damage = each_row(db, table, async |found| {
+        let Found::Row(values) = found else {
+            return Ok(());
+        };
         let time = |column| {
             values
                 .hint(column)
@@ -172,9 +190,11 @@ async fn read_metadata(db: &mut LegacyDb) -> Result<BTreeMap<Vec<u8>, Metadata>,
             sender_id: values.hint(11),
             entry_json: values.json(&METADATA, &[]),
         };
-        found.insert(values.bytes(0).unwrap_or_default().to_vec(), metadata);
-    }
-    Ok(found)
+        all.insert(values.bytes(0).unwrap_or_default().to_vec(), metadata);
+        Ok(())
+    });
+    let damage = damage.await?;
+    Ok((all, damage))
 }
 
 struct Reader<'r, S> {
@@ -240,6 +260,11 @@ impl<S: Sink> Reader<'_, S> {
                 .await?;
         }
         self.hold_or_give(message).await
+    }
+
+    async fn lost(&mut self, rowid: i64) -> Result<(), ReadError> {
+        let lost = Refusal::lost(kind::MESSAGE, "sessions", rowid);
+        self.out.push(Item::Refused(lost), 0).await
     }
 
     async fn refuse(
