@@ -236,10 +236,13 @@ fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
 }
 
 fn notes(manifest: &Manifest) -> Vec<String> {
-    let mut notes = vec![format!(
-        "the state is that of {}; what happened since is not in it",
-        manifest.created_at
-    )];
+    let mut notes = vec![
+        format!(
+            "the state is that of {}; what happened since is not in it",
+            manifest.created_at
+        ),
+        "leases are not brought back: they name processes of that moment".to_owned(),
+    ];
     if !manifest.has_secrets {
         notes.push(
             "the archive was made without secrets: put .secret_key back, or enter credentials again".to_owned(),

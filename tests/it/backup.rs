@@ -1,6 +1,7 @@
 //! Backup, verification and restore, through the library, on real roots.
 
 mod contents;
+mod coverage;
 mod create;
 mod damage;
 mod home;

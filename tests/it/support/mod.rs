@@ -3,6 +3,7 @@
 
 pub(crate) mod cases;
 pub(crate) mod dump;
+pub(crate) mod every_table;
 pub(crate) mod expect;
 pub(crate) mod inhabited;
 pub(crate) mod legacy;
