@@ -125,6 +125,14 @@ pub enum BackupError {
         /// The agent.
         agent: AgentId,
     },
+    /// The archive is of one agent, and a whole root was to be restored.
+    #[error("{} holds agent {agent} alone, not a root", .archive.display())]
+    OneAgent {
+        /// The archive.
+        archive: PathBuf,
+        /// The agent.
+        agent: AgentId,
+    },
     /// One agent can only be restored into an existing root.
     #[error("no state in {}", .target.display())]
     NotInitialised {
@@ -173,7 +181,10 @@ impl BackupError {
             | Self::StrayAgent { .. }
             | Self::Journal { .. } => ErrorKind::Damaged,
             Self::Newer { .. } => ErrorKind::NewerSchema,
-            Self::NeedsYes { .. } | Self::Exists { .. } | Self::Link { .. } => ErrorKind::Refused,
+            Self::NeedsYes { .. }
+            | Self::Exists { .. }
+            | Self::OneAgent { .. }
+            | Self::Link { .. } => ErrorKind::Refused,
             Self::NoSpace { .. } | Self::FewFiles { .. } => ErrorKind::NoSpace,
             Self::AgentsChanging { .. } => ErrorKind::Busy,
             Self::NotInitialised { .. } => ErrorKind::NotInitialised,
@@ -214,6 +225,12 @@ impl BackupError {
             }
             Self::NoAgent { .. } => {
                 "`zeroclaw backup verify ARCHIVE` shows which agents an archive holds"
+            }
+            Self::OneAgent { archive, .. } => {
+                return Some(format!(
+                    "`zeroclaw agents import '{}'` takes it into this root",
+                    archive.display()
+                ));
             }
             Self::NotInitialised { .. } => {
                 "restore the whole archive, or run `zeroclaw init` first"

@@ -2,9 +2,11 @@
 //!
 //! An archive is a plain `.tar.gz`; `docs/backup-format.md` describes it. [`create()`] captures every database of a
 //! root at one instant, [`verify()`] proves an archive by opening what is in it, [`restore()`] swaps it in under a
-//! journal, and [`recover`] finishes a restore that was cut off. Nothing here knows the rows of a database beyond
+//! journal, and [`recover`] finishes a restore that was cut off. [`adopt()`] takes one agent out of
+//! an archive into a root that does not know it. Nothing here knows the rows of a database beyond
 //! what [`crate::db::DbCopy`] tells.
 
+mod adopt;
 mod archive;
 mod capture;
 mod create;
@@ -21,10 +23,11 @@ mod stream;
 mod verify;
 mod walk;
 
+pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
 pub use create::{BackupDone, BackupJob, create, plan};
 pub use error::BackupError;
 pub use manifest::{
-    DIGEST_NAME, FORMAT_VERSION, LeftOut, MANIFEST_NAME, Manifest, Member, MemberKind, Role,
+    DIGEST_NAME, FORMAT_VERSION, LeftOut, MANIFEST_NAME, Manifest, Member, MemberKind, Role, Scope,
 };
 pub use restore::{PlanAction, PlanStep, RestoreJob, plan_restore, recover, restore};
 pub use verify::{Verified, rehearse, verify};

@@ -6,7 +6,7 @@ use super::{CliError, Context, Exit};
 
 mod create;
 mod list;
-mod report;
+pub(super) mod report;
 mod restore;
 mod verify;
 

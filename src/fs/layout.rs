@@ -14,6 +14,8 @@ const ROOT_FOLDER: &str = ".zeroclaw";
 pub const RESTORE_PREFIX: &str = ".restore-";
 /// How the names of archives begin.
 pub const ARCHIVE_PREFIX: &str = "zeroclaw-backup-";
+/// How the names of archives of one agent begin: never taken for a backup of the root.
+pub const AGENT_ARCHIVE_PREFIX: &str = "zeroclaw-agent-";
 /// How the names of archives end.
 pub const ARCHIVE_SUFFIX: &str = ".tar.gz";
 
@@ -34,6 +36,12 @@ impl Layout {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// A path as the state keeps it: relative to the root where it lies inside, so that a moved root still finds it.
+    #[must_use]
+    pub fn stored<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
     }
 
     /// The user's configuration: read, never written.

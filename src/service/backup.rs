@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::record::Recorder;
-use self::report::{create_report, member_reports};
+pub(super) use self::report::create_report;
+use self::report::member_reports;
 use super::{Service, ServiceError};
 use crate::backup::{self, BackupError, BackupJob, Manifest, RestoreJob};
 use crate::clock::Clock;
@@ -21,7 +22,7 @@ use crate::store::global::backup as runs;
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
-pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role};
+pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role, Scope};
 
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
@@ -83,6 +84,7 @@ async fn make(
         include_workspace: options.include_workspace,
         verify: options.verify,
         extra,
+        agent: None,
     };
     if options.dry_run {
         let done = backup::plan(&job).await?;
@@ -93,7 +95,10 @@ async fn make(
     let result = backup::create(&job).await;
     run.finished_at_ms = Some(clock.now_ms());
     match &result {
-        Ok(done) => record::completed(&mut run, &done.archive, done.bytes, &done.manifest),
+        Ok(done) => {
+            let archive = layout.stored(&done.archive);
+            record::completed(&mut run, archive, done.bytes, &done.manifest);
+        }
         Err(error) => record::failed(&mut run, error),
     }
     recorder.finish(&run).await;
@@ -120,14 +125,17 @@ pub async fn verify(
     let mut run = record::run(&new_id(), BackupKind::Verify, clock.now_ms());
     let result = prove(&archive, &clock, deep).await;
     run.finished_at_ms = Some(clock.now_ms());
-    run.archive_path = archive.to_string_lossy().into_owned();
+    let layout = root.map(|root| Layout::new(root.to_owned()));
+    let stored = layout
+        .as_ref()
+        .map_or(archive.as_path(), |it| it.stored(&archive));
+    run.archive_path = stored.to_string_lossy().into_owned();
     match &result {
         Ok(verified) => {
-            record::completed(&mut run, &archive, verified.bytes, &verified.manifest);
+            record::completed(&mut run, stored, verified.bytes, &verified.manifest);
         }
         Err(error) => record::failed(&mut run, error),
     }
-    let layout = root.map(|root| Layout::new(root.to_owned()));
     let mut findings = Vec::new();
     if let Some(layout) = layout.filter(|layout| layout.global_db().exists()) {
         let mut recorder = Recorder::for_root(&layout, &clock);
@@ -139,6 +147,7 @@ pub async fn verify(
     Ok(VerifyReport {
         archive,
         id: verified.manifest.id.clone(),
+        scope: verified.manifest.scope,
         created_at_ms: verified.manifest.created_at_ms,
         members: member_reports(verified.manifest),
         findings,
@@ -211,7 +220,7 @@ pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreRep
 }
 
 /// Takes the target for the restore, off the runtime's threads: waiting blocks.
-async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> {
+pub(super) async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> {
     let layout = layout.clone();
     let holder = Holder {
         kind: HolderKind::Restore,
@@ -223,7 +232,7 @@ async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> 
 }
 
 /// What the lock would say, without taking it.
-fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
+pub(super) fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
     match RootLock::shared_if_present(layout)? {
         SharedLock::WriterAlive(holder) => Err(LockError::Held {
             path: layout.daemon_lock(),
@@ -235,14 +244,17 @@ fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
     }
 }
 
+/// Restoring is time travel.
+pub(super) fn notes_of_age(manifest: &Manifest) -> Vec<String> {
+    vec![format!(
+        "the state is that of {}; what happened since is not in it",
+        manifest.created_at
+    )]
+}
+
 fn notes(manifest: &Manifest) -> Vec<String> {
-    let mut notes = vec![
-        format!(
-            "the state is that of {}; what happened since is not in it",
-            manifest.created_at
-        ),
-        "leases are not brought back: they name processes of that moment".to_owned(),
-    ];
+    let mut notes = notes_of_age(manifest);
+    notes.push("leases are not brought back: they name processes of that moment".to_owned());
     if !manifest.has_secrets {
         notes.push(
             "the archive was made without secrets: put .secret_key back, or enter credentials again".to_owned(),
@@ -251,11 +263,11 @@ fn notes(manifest: &Manifest) -> Vec<String> {
     notes
 }
 
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, ServiceError> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, ServiceError> {
     Ok(std::path::absolute(path).map_err(crate::fs::FsError::at("find", path))?)
 }
 

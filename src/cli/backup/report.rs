@@ -5,7 +5,7 @@ use zeroclaw::service::backup::MemberReport;
 use crate::cli::output::{Column, Table, or_dash, size};
 
 /// One row a member.
-pub(super) fn member_table(members: &[MemberReport]) -> Table {
+pub(in crate::cli) fn member_table(members: &[MemberReport]) -> Table {
     let mut table = Table::new(&[
         Column::word("kind"),
         Column::word("role").minor(),

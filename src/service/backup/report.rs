@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::backup::{BackupDone, LeftOut, Manifest, MemberKind, PlanStep, Role};
+use crate::backup::{BackupDone, LeftOut, Manifest, MemberKind, PlanStep, Role, Scope};
 use crate::model::AgentId;
 
 /// How an archive is to be made.
@@ -89,6 +89,8 @@ pub struct VerifyReport {
     pub archive: PathBuf,
     /// Identity of the backup.
     pub id: String,
+    /// What it is of.
+    pub scope: Scope,
     /// When it was made, Unix milliseconds.
     pub created_at_ms: i64,
     /// What is in it.
@@ -131,7 +133,11 @@ pub struct RestoreReport {
     pub notes: Vec<String>,
 }
 
-pub(super) fn create_report(done: BackupDone, started: Instant, dry_run: bool) -> CreateReport {
+pub(in crate::service) fn create_report(
+    done: BackupDone,
+    started: Instant,
+    dry_run: bool,
+) -> CreateReport {
     CreateReport {
         archive: done.archive,
         bytes: done.bytes,
