@@ -148,11 +148,14 @@ pub fn remove_file_synced(path: &Path) -> Result<(), FsError> {
 
 /// Copies a regular file to a new private one, synced; gives the bytes copied and their SHA-256.
 ///
+/// Of a file that grows meanwhile goes along what there was when it was opened: a log may grow faster than it is read.
+///
 /// # Errors
 ///
 /// [`FsError`] of kind `AlreadyExists` when `to` exists; otherwise what went wrong, and the part copied is removed.
 pub fn copy_private(from: &Path, to: &Path) -> Result<(u64, [u8; 32]), FsError> {
-    let (mut source, _) = open_regular(from)?;
+    let (source, meta) = open_regular(from)?;
+    let mut source = source.take(meta.len());
     let mut copy = create_file_private(to)?;
     let copied = copy_hashed(&mut source, from, &mut copy, to)
         .and_then(|sum| sync_file(&copy, to).map(|()| sum))

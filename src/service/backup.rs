@@ -277,6 +277,18 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(runs::list(&mut conn, limit).await?)
+        let mut runs = runs::list(&mut conn, limit).await?;
+        for run in &mut runs {
+            self.resolve(run);
+        }
+        Ok(runs)
+    }
+
+    /// Makes the archive's path, which is kept relative to the root inside of it, one that leads there.
+    pub(super) fn resolve(&self, run: &mut BackupRun) {
+        if !run.archive_path.is_empty() {
+            let path = self.root().join(&run.archive_path);
+            run.archive_path = path.to_string_lossy().into_owned();
+        }
     }
 }

@@ -125,12 +125,16 @@ impl Service {
         let db = self.global();
         let mut conn = db.read().await?;
         let jobs = cron::list(&mut conn, None).await.in_db(db)?;
+        let mut last_backup = backup::latest_good(&mut conn).await?;
+        if let Some(run) = &mut last_backup {
+            self.resolve(run);
+        }
         let runs = migration::list_runs(&mut conn, PageLimit::from(1)).await;
         Ok(ControlStatus {
             cron_jobs: jobs.len(),
             cron_enabled: jobs.iter().filter(|job| job.enabled).count(),
             tasks: task::count(&mut conn).await.in_db(db)?,
-            last_backup: backup::latest_good(&mut conn).await?,
+            last_backup,
             last_import: runs.in_db(db)?.into_iter().next(),
         })
     }

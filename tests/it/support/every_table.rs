@@ -55,12 +55,17 @@ const GLOBAL: &[(&str, Values)] = &[
     ),
     (
         "task_runs",
-        &[("owner_kind", "'cron'"), ("status", "'succeeded'")],
+        &[
+            ("owner_kind", "'cron'"),
+            ("agent_id", "'atlas'"),
+            ("status", "'succeeded'"),
+        ],
     ),
     (
         "cron_jobs",
         &[
             ("origin", "'runtime'"),
+            ("agent_id", "'atlas'"),
             ("enabled", "0"),
             ("delete_after_run", "1"),
             ("schedule_kind", "'cron'"),
@@ -68,6 +73,7 @@ const GLOBAL: &[(&str, Values)] = &[
             ("schedule_tz", "'Asia/Tokyo'"),
             ("schedule_tz_origin", "'host'"),
             ("payload_kind", "'shell'"),
+            ("payload_tools_allow_json", "'[\"shell\"]'"),
             ("uses_memory", "0"),
             ("shell_output_format", "'raw'"),
             ("delivery_best_effort", "0"),

@@ -14,4 +14,5 @@ pub(crate) mod rows;
 pub(crate) mod sandbox;
 pub(crate) mod scale;
 pub(crate) mod sqlite;
+pub(crate) mod stranger;
 pub(crate) mod tree;
