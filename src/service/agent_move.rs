@@ -122,7 +122,8 @@ pub async fn import(clock: Clock, options: ImportOptions) -> Result<ImportReport
     report.notes.extend(verified.findings.iter().cloned());
     if options.dry_run {
         refuse_held(&job.layout)?;
-        refuse_taken(&job).await?;
+        let lock = RootLock::shared_if_present(&job.layout)?;
+        refuse_taken(&job, lock.is_at_rest()).await?;
         report.plan = backup::plan_adopt(&job, &verified.manifest)?;
         return Ok(report);
     }
@@ -136,7 +137,8 @@ pub async fn import(clock: Clock, options: ImportOptions) -> Result<ImportReport
             record
         }
         None => {
-            refuse_taken(&job).await?;
+            // Held by us: nobody else writes.
+            refuse_taken(&job, true).await?;
             report.plan = backup::plan_adopt(&job, &verified.manifest)?;
             backup::adopt(&job, &verified, &report.plan).await?
         }
@@ -170,12 +172,9 @@ fn choose(
 }
 
 /// Refuses a name that the registry knows, or under which a database lies.
-async fn refuse_taken(job: &AdoptJob) -> Result<(), ServiceError> {
+async fn refuse_taken(job: &AdoptJob, is_at_rest: bool) -> Result<(), ServiceError> {
     let layout = &job.layout;
-    let lock = RootLock::shared_if_present(layout)?;
-    let access = Access::Look {
-        is_at_rest: lock.is_at_rest(),
-    };
+    let access = Access::Look { is_at_rest };
     let global = Db::open(&layout.global_db(), &Tier::Global, access).await?;
     let registry = global.registry().await;
     global.close().await;
