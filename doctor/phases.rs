@@ -13,7 +13,7 @@ use zeroclaw::model::{
 use zeroclaw::service::{Importer, ServiceError};
 use zeroclaw::store::global::migration;
 
-use super::apply::{Applied, Applier};
+use super::apply::{Applied, Applier, Transactions, commit};
 use super::finding::{Finding, Level};
 use super::names::{escaped, unescaped};
 use super::owner::Owners;
@@ -38,8 +38,40 @@ pub(crate) struct Run<'r> {
     pub(crate) said: Vec<Finding>,
 }
 
-/// Receipts written at once: each commit waits for the disk.
-const RECEIPTS: usize = 100;
+/// Small session files share transactions: each commit waits for the disk, and writes whole pages
+/// for few rows. One by one, 10,000 files of 13 KB wrote 29 times their size.
+const SHARED_SOURCES: usize = 200;
+/// Bytes of sources that share transactions; a larger source has its own.
+const SHARED_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Places of the sources that come in, in order, parted into those that share transactions.
+fn batches(sources: &[PlannedSource]) -> Vec<Vec<usize>> {
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let (mut is_open, mut bytes) = (false, 0);
+    for (at, planned) in sources.iter().enumerate() {
+        if planned.action != Action::Import {
+            continue;
+        }
+        let is_small = !planned.source.format.is_sqlite() && planned.source.bytes <= SHARED_BYTES;
+        match batches.last_mut() {
+            Some(batch)
+                if is_open
+                    && is_small
+                    && batch.len() < SHARED_SOURCES
+                    && bytes + planned.source.bytes <= SHARED_BYTES =>
+            {
+                batch.push(at);
+                bytes += planned.source.bytes;
+            }
+            _ => {
+                batches.push(vec![at]);
+                bytes = planned.source.bytes;
+            }
+        }
+        is_open = is_small;
+    }
+    batches
+}
 
 impl Run<'_> {
     /// Carries a plan out, or what is left of it.
@@ -58,26 +90,20 @@ impl Run<'_> {
             plan.sources.len(),
             plan.import_bytes()
         ));
-        let mut proven = Vec::new();
-        for (at, planned) in plan.sources.iter().enumerate() {
-            if planned.action == Action::Import
-                && let Some(receipt) = self.import(planned, &mut report.sources[at]).await?
-            {
-                proven.push((at, receipt));
-            }
-            if proven.len() % RECEIPTS == RECEIPTS - 1 {
-                self.importer
-                    .put_receipts(proven.iter().map(|(_, receipt)| receipt.clone()).collect())
-                    .await?;
-            }
+        let mut applied = Vec::new();
+        for batch in batches(&plan.sources) {
+            let receipts = self.import(&plan.sources, &batch, report).await?;
+            let new: Vec<SourceReceipt> = receipts
+                .iter()
+                .map(|(_, receipt)| receipt.clone())
+                .collect();
+            self.importer.put_receipts(new).await?;
+            applied.extend(receipts);
         }
-        self.importer
-            .put_receipts(proven.iter().map(|(_, receipt)| receipt.clone()).collect())
-            .await?;
         self.enter(RunPhase::Verify).await?;
         (self.tell)("reading everything back");
         let mut verified = Vec::new();
-        for (at, mut receipt) in proven {
+        for (at, mut receipt) in applied {
             if self
                 .verify(&plan.sources[at], &mut receipt, report, at)
                 .await?
@@ -173,44 +199,97 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Brings one source in; gives its receipt, or `None` when it failed and stays.
+    /// Brings some sources in; gives their receipts. One that fails stays, and has none.
     async fn import(
         &mut self,
+        sources: &[PlannedSource],
+        batch: &[usize],
+        report: &mut Report,
+    ) -> Result<Vec<(usize, SourceReceipt)>, DoctorError> {
+        let mut receipts = Vec::with_capacity(batch.len());
+        let mut waiting = Vec::with_capacity(batch.len());
+        for &at in batch {
+            match self.applied_before(&sources[at]).await? {
+                Some(receipt) => {
+                    fill(&mut report.sources[at], &receipt);
+                    receipts.push((at, receipt));
+                }
+                None => waiting.push(at),
+            }
+        }
+        match self.apply(sources, &waiting).await {
+            Ok(applied) => {
+                for (at, applied) in applied {
+                    receipts.push((
+                        at,
+                        self.imported(&sources[at], &applied, &mut report.sources[at]),
+                    ));
+                }
+            }
+            Err(error) if waiting.len() == 1 => {
+                let at = waiting[0];
+                self.failed(&sources[at], &mut report.sources[at], &error)
+                    .await?;
+            }
+            // Nothing of them remains: taken apart, only the one at fault stays.
+            Err(_) => {
+                for at in waiting {
+                    receipts.extend(Box::pin(self.import(sources, &[at], report)).await?);
+                }
+            }
+        }
+        Ok(receipts)
+    }
+
+    /// The receipt of a source that this run had brought in before it was cut off.
+    async fn applied_before(
+        &self,
         planned: &PlannedSource,
-        report: &mut SourceReport,
     ) -> Result<Option<SourceReceipt>, DoctorError> {
         let earlier = self.receipt(planned).await?;
-        if let Some(receipt) = earlier.filter(|receipt| receipt.last_run_id == self.record.id) {
+        Ok(earlier.filter(|receipt| {
             let is_in = matches!(
                 receipt.status,
                 SourceStatus::Applied | SourceStatus::Verified
             );
-            if is_in {
-                fill(report, &receipt);
-                return Ok(Some(receipt));
-            }
-        }
-        match self.apply(planned).await {
-            Ok(applied) => {
-                let receipt = self.receipt_of(planned, &applied);
-                report.counts.clone_from(&applied.counts);
-                report.refused = refused(&applied.survey.refused);
-                report.partial_tails.clone_from(&applied.survey.tails);
-                report.quarantine = applied.quarantine;
-                report.status = "imported";
-                self.said.extend(plan::noted(&report.path, &applied.said));
-                Ok(Some(receipt))
-            }
-            Err(error) => self.failed(planned, report, &error).await.map(|()| None),
-        }
+            is_in && receipt.last_run_id == self.record.id
+        }))
     }
 
-    async fn apply(&self, planned: &PlannedSource) -> Result<Applied, ReadError> {
-        let mut applier = Applier::new(self.importer, &self.record.id, planned);
-        plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
-        applier
-            .finish(&|applied| self.receipt_of(planned, applied))
-            .await
+    /// Brings sources in, all in the same transactions.
+    async fn apply(
+        &self,
+        sources: &[PlannedSource],
+        batch: &[usize],
+    ) -> Result<Vec<(usize, Applied)>, ReadError> {
+        let mut open = Transactions::new();
+        let mut done = Vec::with_capacity(batch.len());
+        for &at in batch {
+            let planned = &sources[at];
+            let mut applier = Applier::new(self.importer, &self.record.id, planned, &mut open);
+            plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
+            let applied = applier
+                .finish(&|applied| self.receipt_of(planned, applied))
+                .await?;
+            done.push((at, applied));
+        }
+        commit(open).await?;
+        Ok(done)
+    }
+
+    fn imported(
+        &mut self,
+        planned: &PlannedSource,
+        applied: &Applied,
+        report: &mut SourceReport,
+    ) -> SourceReceipt {
+        report.counts.clone_from(&applied.counts);
+        report.refused = refused(&applied.survey.refused);
+        report.partial_tails.clone_from(&applied.survey.tails);
+        report.quarantine.clone_from(&applied.quarantine);
+        report.status = "imported";
+        self.said.extend(plan::noted(&report.path, &applied.said));
+        self.receipt_of(planned, applied)
     }
 
     /// A source that failed stays as it is; the others go on, unless nothing can be written at all.
