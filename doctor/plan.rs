@@ -121,7 +121,8 @@ impl Sink for Repeated {
                     counts.records += 1;
                     counts.merged += 1;
                 }
-                Item::Note { .. } => {}
+                // The file itself is kept as it is, its cut-off line with it.
+                Item::Note { .. } | Item::PartialTail { .. } => {}
                 _ => self.0.remember(&item),
             }
         }
