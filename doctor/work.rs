@@ -10,9 +10,9 @@ use zeroclaw::store::agent::transcript::Relation;
 use zeroclaw::store::agent::{conversation, memory, transcript};
 use zeroclaw::store::global::{cron, task};
 
-use super::plan::{self, Notes};
 use super::record::{ImportSession, Record, kind};
 use super::sources::ReadError;
+use super::survey::{Notes, note};
 use super::units::{beside, message_digest};
 
 mod memories;
@@ -157,7 +157,7 @@ impl TierWork {
                 Relation::Differs => {
                     let place = format!("session {}", record.session_key);
                     let message = "says something else than the session of that key; kept as a session beside it";
-                    plan::note(
+                    note(
                         &mut self.notes,
                         "conflicting-session",
                         place,

@@ -6,9 +6,9 @@ use zeroclaw::model::MemoryRecord;
 use zeroclaw::store::agent::memory;
 
 use super::{TierWork, service};
-use crate::doctor::plan;
 use crate::doctor::record::kind;
 use crate::doctor::sources::ReadError;
+use crate::doctor::survey::note;
 use crate::doctor::units::stable_id;
 
 impl TierWork {
@@ -31,7 +31,7 @@ impl TierWork {
             if let Some((id, at_ms)) = before.filter(|(id, _)| *id != memory.memory_id) {
                 let place = format!("memory {}", memory.key);
                 let message = "stands twice under its key; the newest lives, the other is kept as its history";
-                plan::note(&mut self.notes, "repeated-key", place, message.to_owned());
+                note(&mut self.notes, "repeated-key", place, message.to_owned());
                 if memory.updated_at_ms > at_ms {
                     match self
                         .memories
