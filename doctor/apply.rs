@@ -12,10 +12,11 @@ use zeroclaw::service::{ImportTx, Importer, ServiceError};
 use zeroclaw::store::agent::receipt;
 use zeroclaw::store::global::migration;
 
-use super::plan::{Notes, PlannedSource, Survey};
+use super::plan::PlannedSource;
 use super::quarantine::Quarantine;
 use super::record::{Item, Record};
 use super::sources::{ReadError, Sink};
+use super::survey::{Notes, Survey};
 use super::work::{Finished, TierWork};
 
 /// Counts by kind of record.

@@ -197,3 +197,34 @@ fn c30_a_snapshot_that_shares_its_files_keeps_their_content() {
     assert_same_tree(&before, &contents(tree_hash(&snapshot)));
     assert_eq!(State::of(home.root()).sessions().len(), 11);
 }
+
+#[test]
+fn a_link_is_named_and_not_followed() {
+    let home = Sandbox::in_memory();
+    let install = copy_sample(home.root());
+    let elsewhere = home.home().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    for name in [
+        "data/memory/brain.db",
+        "data/sessions/telegram_main_42_lantern.jsonl",
+    ] {
+        let to = elsewhere.join(std::path::Path::new(name).file_name().unwrap());
+        std::fs::rename(install.path(name), &to).unwrap();
+        std::os::unix::fs::symlink(&to, install.path(name)).unwrap();
+    }
+    let before = tree_hash(&elsewhere);
+
+    let report = home
+        .zeroclaw(&["doctor", "--fix", "--json"])
+        .exits(1)
+        .json();
+
+    assert_same_tree(&before, &tree_hash(&elsewhere));
+    let linked = super::state::findings(&report).into_iter();
+    assert_eq!(
+        linked.filter(|(code, _)| code == "linked-source").count(),
+        2
+    );
+    assert!(install.path("data/memory/brain.db").is_symlink());
+    assert_eq!(State::of(home.root()).sessions().len(), 10);
+}
