@@ -22,6 +22,7 @@ mod scan;
 mod show;
 mod sources;
 mod split_log;
+mod survey;
 mod target;
 mod task;
 mod units;

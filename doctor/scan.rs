@@ -144,6 +144,10 @@ fn store(
     scan: &mut Scan,
 ) -> Result<(), FsError> {
     let path = root.join(relative);
+    if is_link(&path) {
+        scan.findings.push(not_followed(relative));
+        return Ok(());
+    }
     if !is_regular(&path) {
         return lone_sidecars(root, relative, format, scan);
     }
@@ -197,6 +201,17 @@ fn lone_sidecars(
             .push(finding.with_remedy("keep it: with its own database it can be read again"));
     }
     Ok(())
+}
+
+/// A link may lead anywhere, also to what another root owns: it is named, and a person decides.
+fn not_followed(relative: &Path) -> Finding {
+    let message = "is a link, which is not followed; nothing of it was taken";
+    Finding::new("linked-source", Level::Warning, escaped(relative), message)
+        .with_remedy("put the file itself in its place, then run `zeroclaw doctor --fix` again")
+}
+
+fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
 fn is_regular(path: &Path) -> bool {
@@ -306,30 +321,29 @@ async fn session_folder(
     let db = folder.join("sessions.db");
     store(root, &db, Format::SessionsDb, true, |_| false, scan)?;
     let known = read_store(&root.join(&db), scratch).await;
-    for name in names(&root.join(folder))? {
-        if let Some(found) = session_file(
-            root,
-            &folder.join(&name),
-            &name,
-            &known,
-            Format::SessionLines,
-        )? {
-            scan.sources.push(found);
-        }
-    }
+    session_files(root, folder, &known, Format::SessionLines, scan)?;
     let archive = folder.join("archive");
     if root.join(&archive).is_dir() {
-        for name in names(&root.join(&archive))? {
-            if let Some(found) = session_file(
-                root,
-                &archive.join(&name),
-                &name,
-                &known,
-                Format::ArchivedSessionLines,
-            )? {
-                scan.sources.push(found);
-            }
+        session_files(root, &archive, &known, Format::ArchivedSessionLines, scan)?;
+    }
+    Ok(())
+}
+
+/// Adds the session files of one folder.
+fn session_files(
+    root: &Path,
+    folder: &Path,
+    known: &Store,
+    format: Format,
+    scan: &mut Scan,
+) -> Result<(), FsError> {
+    for name in names(&root.join(folder))? {
+        let relative = folder.join(&name);
+        if split_name(name.as_bytes()).is_some() && is_link(&root.join(&relative)) {
+            scan.findings.push(not_followed(&relative));
         }
+        let found = session_file(root, &relative, &name, known, format)?;
+        scan.sources.extend(found);
     }
     Ok(())
 }
