@@ -45,8 +45,8 @@ pub async fn export(
         id: new_id(),
         now_ms: clock.now_ms(),
         output: options.output,
-        // An agent's database holds none, and keys belong to the root.
-        with_secrets: false,
+        // Nothing is taken out of what is the agent's; keys are the root's and are not there.
+        with_secrets: true,
         include_workspace: options.include_workspace,
         verify: true,
         extra: Vec::new(),
