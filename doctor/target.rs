@@ -21,6 +21,8 @@ pub(crate) struct Target {
     pub(crate) findings: Vec<Finding>,
     /// Agents whose index must be built or rebuilt.
     pub(crate) has_index_work: bool,
+    /// Some index does not agree with its rows.
+    pub(crate) has_stale_index: bool,
     /// Why a tier of a newer release keeps a run from beginning.
     pub(crate) newer: Option<String>,
     /// Some tier has an older schema.
@@ -33,6 +35,7 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
         unfinished: None,
         findings: Vec::new(),
         has_index_work: false,
+        has_stale_index: false,
         newer: None,
         is_older: false,
     };
@@ -131,6 +134,7 @@ async fn checks(service: &Service, target: &mut Target) -> Result<(), DoctorErro
             "run `zeroclaw doctor --fix`",
         );
         target.has_index_work |= !check.full_text.is_ok();
+        target.has_stale_index |= !check.full_text.is_ok();
     }
     Ok(())
 }
