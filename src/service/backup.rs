@@ -262,6 +262,7 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(runs::list(&mut conn, limit).await?)
+        let runs = runs::list(&mut conn, limit).await?;
+        Ok(runs.into_iter().map(record::shown).collect())
     }
 }

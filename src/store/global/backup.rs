@@ -96,17 +96,34 @@ pub async fn finish(tx: &mut WriteTx<'_>, run: &BackupRun) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Marks runs that were under way as interrupted: their process is gone. Gives how many.
+/// Marks runs as interrupted that were under way and whose process is gone. Gives how many.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when SQLite fails.
-pub async fn interrupt_running(tx: &mut WriteTx<'_>, now_ms: i64) -> Result<u64, StoreError> {
-    let done = sqlx::query("UPDATE backup_runs SET status = 'interrupted', finished_at_ms = ?1 WHERE status = 'running'")
-        .bind(now_ms)
-        .execute(&mut **tx)
+pub async fn interrupt_running(
+    tx: &mut WriteTx<'_>,
+    now_ms: i64,
+    is_gone: impl Fn(&BackupRun) -> bool,
+) -> Result<u64, StoreError> {
+    let rows = sqlx::query("SELECT * FROM backup_runs WHERE status = 'running'")
+        .fetch_all(&mut **tx)
         .await?;
-    Ok(done.rows_affected())
+    let mut interrupted = 0;
+    for row in &rows {
+        let run = read(row)?;
+        if is_gone(&run) {
+            let done = sqlx::query(
+                "UPDATE backup_runs SET status = 'interrupted', finished_at_ms = ?2 WHERE id = ?1",
+            )
+            .bind(&run.id)
+            .bind(now_ms)
+            .execute(&mut **tx)
+            .await?;
+            interrupted += done.rows_affected();
+        }
+    }
+    Ok(interrupted)
 }
 
 /// The newest runs.

@@ -138,7 +138,10 @@ fn of_backups() {
             backup::list(&mut tx, 1.into()).await.unwrap(),
             [run.clone()]
         );
-        assert_eq!(backup::interrupt_running(&mut tx, 5).await.unwrap(), 1);
+        let none = backup::interrupt_running(&mut tx, 5, |_| false).await;
+        assert_eq!(none.unwrap(), 0);
+        let one = backup::interrupt_running(&mut tx, 5, |found| found.id == "new").await;
+        assert_eq!(one.unwrap(), 1);
         run.status = BackupStatus::Completed;
         backup::finish(&mut tx, &run).await.unwrap();
         assert_eq!(
