@@ -39,6 +39,20 @@ text_enum!(BackupStatus {
     Interrupted => "interrupted",
 });
 
+/// How old the newest good backup is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackupFreshness {
+    /// There is none.
+    Missing,
+    /// Recent enough.
+    Fresh,
+    /// Older than it should be.
+    Stale,
+}
+
+text_enum!(BackupFreshness { Missing => "missing", Fresh => "fresh", Stale => "stale" });
+
 /// One backup, verification or restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupRun {

@@ -3,6 +3,7 @@
 //! Making and verifying an archive need no lock: SQLite's own locks give a consistent copy beside whoever writes.
 //! Only a restore takes the root for itself.
 
+pub(super) mod freshness;
 mod record;
 mod report;
 

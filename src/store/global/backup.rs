@@ -142,16 +142,20 @@ pub async fn list(
     rows.iter().map(read).collect()
 }
 
-/// The newest archive that was written and proved good.
+/// The newest archive that was written and proved good, up to a time: a wrong clock may have dated some later.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when the row cannot be read.
-pub async fn latest_good(conn: &mut SqliteConnection) -> Result<Option<BackupRun>, StoreError> {
+pub async fn latest_good(
+    conn: &mut SqliteConnection,
+    until_ms: i64,
+) -> Result<Option<BackupRun>, StoreError> {
     let row = sqlx::query(
-        "SELECT * FROM backup_runs WHERE kind = 'create' AND status = 'completed'
+        "SELECT * FROM backup_runs WHERE kind = 'create' AND status = 'completed' AND created_at_ms <= ?1
          ORDER BY created_at_ms DESC, id LIMIT 1",
     )
+    .bind(until_ms)
     .fetch_optional(conn)
     .await?;
     row.as_ref().map(read).transpose()

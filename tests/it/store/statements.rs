@@ -125,10 +125,11 @@ fn of_backups() {
 
         let runs = backup::list(&mut tx, all()).await.unwrap();
         assert_eq!(runs.len(), 3);
-        assert_eq!(
-            backup::latest_good(&mut tx).await.unwrap().unwrap().id,
-            "b1"
-        );
+        let good = backup::latest_good(&mut tx, i64::MAX).await.unwrap();
+        let good = good.unwrap();
+        assert_eq!(good.id, "b1");
+        let before = good.created_at_ms - 1;
+        assert_eq!(backup::latest_good(&mut tx, before).await.unwrap(), None);
         let mut run = runs[0].clone();
         run.id = "new".to_owned();
         run.created_at_ms = i64::MAX;
