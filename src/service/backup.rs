@@ -6,6 +6,7 @@
 pub(super) mod freshness;
 mod record;
 mod report;
+mod retention;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +23,10 @@ use crate::store::global::backup as runs;
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
-pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role};
+pub use self::retention::{
+    ArchiveInfo, PruneAction, PruneItem, PruneOptions, PruneReport, Untouched, inventory, prune,
+};
+pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role, Rules};
 
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
