@@ -37,6 +37,9 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
         report.findings.extend(target.findings);
         return Ok(report);
     }
+    if let Some(what) = target.newer {
+        return Err(DoctorError::NewerTier { what });
+    }
     preflight::old_daemon(task.source_root())?;
     preflight::room(
         &task.root,

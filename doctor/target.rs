@@ -23,6 +23,8 @@ pub(crate) struct Target {
     pub(crate) findings: Vec<Finding>,
     /// Agents whose index must be built or rebuilt.
     pub(crate) has_index_work: bool,
+    /// Why a tier of a newer release keeps a run from beginning.
+    pub(crate) newer: Option<String>,
     /// Some tier has an older schema.
     pub(crate) is_older: bool,
 }
@@ -33,6 +35,7 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
         unfinished: None,
         findings: Vec::new(),
         has_index_work: false,
+        newer: None,
         is_older: false,
     };
     let service = match Service::look(&task.root, task.clock.clone()).await {
@@ -46,6 +49,8 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
             .schema_version
             .is_some_and(|version| version < tier.known_schema_version);
         if let Some(error) = &tier.error {
+            let is_newer = tier.schema_version > Some(tier.known_schema_version);
+            target.newer = target.newer.or_else(|| is_newer.then(|| error.clone()));
             target.findings.push(Finding::new(
                 "unreadable-tier",
                 Level::Error,

@@ -236,7 +236,11 @@ fn judge(
     if names::is_in_workspace(path) {
         return Ok(Verdict::Take(MemberKind::Workspace));
     }
-    Ok(Verdict::LeaveOut("not part of the state"))
+    // What nobody here knows may be somebody's only copy: it travels, unless it could be a secret.
+    Ok(match search.with_secrets {
+        true => Verdict::Take(MemberKind::File),
+        false => Verdict::LeaveOut("not part of the state, and it may hold secrets"),
+    })
 }
 
 fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {

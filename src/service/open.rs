@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::ServiceError;
+use super::error::InDb;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::db::{Access, Db, Durability, Release, WriteAccess, known_version};
@@ -257,14 +258,25 @@ impl Service {
         status: AgentStatus,
         reason: Option<&str>,
     ) -> Result<Arc<Db>, ServiceError> {
-        let path = self.layout.agent_db(id.as_str());
         let mut open = self.tiers.agents.lock().await;
         let db = match open.iter().find(|(agent, _)| agent == id) {
             Some((_, db)) => Arc::clone(db),
             None => {
                 let access = write_access(&self.layout, &self.clock, &self.config);
-                let db =
-                    Arc::new(Db::open_or_create(&path, &Tier::Agent(id.clone()), access).await?);
+                let tier = Tier::Agent(id.clone());
+                let mut conn = self.global().read().await?;
+                let db = match agent::get(&mut conn, id).await.in_db(self.global())? {
+                    // One that was there and is gone is missed, not made up empty.
+                    Some(known) => {
+                        let path = self.layout.root().join(known.path);
+                        Db::open(&path, &tier, Access::Write(access)).await?
+                    }
+                    None => {
+                        let path = self.layout.agent_db(id.as_str());
+                        Db::open_or_create(&path, &tier, access).await?
+                    }
+                };
+                let db = Arc::new(db);
                 make_room(&mut open).await;
                 open.push((id.clone(), Arc::clone(&db)));
                 db
