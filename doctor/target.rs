@@ -4,12 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use zeroclaw::fs::{FsErrorKind, Layout, LockError, RootLock, SharedLock};
-use zeroclaw::model::{CheckOutcome, MigrationRun};
-use zeroclaw::service::{Service, ServiceError};
+use zeroclaw::model::{BackupFreshness, CheckOutcome, MigrationRun};
+use zeroclaw::service::{Service, ServiceError, StatusReport};
 
 use super::finding::{Finding, Level};
 use super::plan::{Earlier, Plan};
 use super::task::{DoctorError, Task};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// What the target's own databases say, without touching them.
 pub(crate) struct Target {
@@ -71,6 +73,7 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
                 .push(finding.with_remedy("run `zeroclaw doctor --fix`"));
         }
     }
+    target.findings.extend(backup_age(&status));
     // An older database may lack tables; it is asked once it is migrated.
     if !target.is_older {
         checks(&service, &mut target).await?;
@@ -101,6 +104,21 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
             .push(finding.with_remedy("run `zeroclaw doctor --fix`: it migrates it"));
     }
     Ok(target)
+}
+
+/// What to say of backups that were never made, or not for long.
+fn backup_age(status: &StatusReport) -> Option<Finding> {
+    let code = match status.backup_freshness? {
+        BackupFreshness::Fresh => return None,
+        BackupFreshness::Missing => "backup-missing",
+        BackupFreshness::Stale => "backup-stale",
+    };
+    let message = match status.backup_age_ms {
+        None => "there is no good backup of this root".to_owned(),
+        Some(age_ms) => format!("the newest good backup is {} days old", age_ms / DAY_MS),
+    };
+    let finding = Finding::new(code, Level::Advice, "backups", message);
+    Some(finding.with_remedy("`zeroclaw backup create`"))
 }
 
 /// What SQLite can prove about each tier.

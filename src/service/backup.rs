@@ -3,8 +3,10 @@
 //! Making and verifying an archive need no lock: SQLite's own locks give a consistent copy beside whoever writes.
 //! Only a restore takes the root for itself.
 
+pub(super) mod freshness;
 mod record;
 mod report;
+mod retention;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,7 +23,10 @@ use crate::store::global::backup as runs;
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
-pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role};
+pub use self::retention::{
+    ArchiveInfo, PruneAction, PruneItem, PruneOptions, PruneReport, Untouched, inventory, prune,
+};
+pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role, Rules};
 
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
@@ -262,6 +267,7 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(runs::list(&mut conn, limit).await?)
+        let runs = runs::list(&mut conn, limit).await?;
+        Ok(runs.into_iter().map(record::shown).collect())
     }
 }

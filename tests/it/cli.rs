@@ -4,4 +4,5 @@ mod backup;
 mod exits;
 mod json;
 mod looking;
+mod retention;
 mod shown;
