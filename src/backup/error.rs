@@ -53,6 +53,9 @@ pub enum BackupError {
         /// The one agent, if not all.
         agent: Option<AgentId>,
     },
+    /// Retention was asked for without a rule.
+    #[error("no rule says which archives to keep, so none is deleted")]
+    NoRule,
     /// The place for the work has too little room.
     #[error("{} has {free} bytes free, {needed} are needed", .path.display())]
     NoSpace {
@@ -182,6 +185,7 @@ impl BackupError {
             | Self::Journal { .. } => ErrorKind::Damaged,
             Self::Newer { .. } => ErrorKind::NewerSchema,
             Self::NeedsYes { .. }
+            | Self::NoRule
             | Self::Exists { .. }
             | Self::OneAgent { .. }
             | Self::Link { .. } => ErrorKind::Refused,
@@ -211,6 +215,9 @@ impl BackupError {
                 target,
                 agent,
             } => return Some(consent(archive, target, agent.as_ref())),
+            Self::NoRule => {
+                "say what to keep, for example --keep-last 7 --keep-weekly 8; 0 switches a rule off"
+            }
             Self::NoSpace { .. } => {
                 "make room, or choose another place: --output for an archive, TMPDIR for a verification"
             }

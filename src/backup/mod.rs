@@ -13,11 +13,13 @@ mod create;
 mod error;
 mod gather;
 mod gzip;
+mod inventory;
 mod journal;
 mod manifest;
 mod names;
 mod pack;
 mod restore;
+mod retention;
 mod staging;
 mod stream;
 mod verify;
@@ -26,8 +28,10 @@ mod walk;
 pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
 pub use create::{BackupDone, BackupJob, create, plan};
 pub use error::BackupError;
+pub use inventory::{Archive, Contents, inventory, read_through};
 pub use manifest::{
     DIGEST_NAME, FORMAT_VERSION, LeftOut, MANIFEST_NAME, Manifest, Member, MemberKind, Role, Scope,
 };
 pub use restore::{PlanAction, PlanStep, RestoreJob, plan_restore, recover, restore};
+pub use retention::{Dated, Decision, Rules, is_doubtful, is_given_name, keep};
 pub use verify::{Verified, rehearse, verify};

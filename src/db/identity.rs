@@ -63,10 +63,9 @@ pub(super) async fn inspect_or_copy(
 }
 
 pub(super) fn is_empty(path: &Path, tier: &Tier) -> OpenError {
-    OpenError::WrongFile {
+    OpenError::Empty {
         path: path.to_owned(),
         expected: tier.to_string(),
-        found: "it is empty".to_owned(),
     }
 }
 

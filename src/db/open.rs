@@ -7,7 +7,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
 use tempfile::TempDir;
 
 use super::error::{DbError, OpenError};
@@ -329,6 +329,8 @@ fn base_options(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
         .row_buffer_size(ROW_BUFFER)
+        // A statement may hold what somebody said, and a slow disk is no news to who waits for it.
+        .disable_statement_logging()
         // Sorting and scratch tables stay off the disk, where they would not be private.
         .pragma("temp_store", "MEMORY")
         // A schema is input: it may not reach functions with side effects.

@@ -3,8 +3,10 @@
 //! Making and verifying an archive need no lock: SQLite's own locks give a consistent copy beside whoever writes.
 //! Only a restore takes the root for itself.
 
+pub(super) mod freshness;
 mod record;
 mod report;
+mod retention;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +24,10 @@ use crate::store::global::backup as runs;
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
-pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role, Scope};
+pub use self::retention::{
+    ArchiveInfo, PruneAction, PruneItem, PruneOptions, PruneReport, Untouched, inventory, prune,
+};
+pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role, Rules, Scope};
 
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
@@ -277,18 +282,8 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        let mut runs = runs::list(&mut conn, limit).await?;
-        for run in &mut runs {
-            self.resolve(run);
-        }
-        Ok(runs)
-    }
-
-    /// Makes the archive's path, which is kept relative to the root inside of it, one that leads there.
-    pub(super) fn resolve(&self, run: &mut BackupRun) {
-        if !run.archive_path.is_empty() {
-            let path = self.root().join(&run.archive_path);
-            run.archive_path = path.to_string_lossy().into_owned();
-        }
+        let runs = runs::list(&mut conn, limit).await?;
+        let shown = |run| record::shown(self.layout(), run);
+        Ok(runs.into_iter().map(shown).collect())
     }
 }

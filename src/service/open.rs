@@ -10,7 +10,7 @@ use super::ServiceError;
 use super::error::InDb;
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::db::{Access, Db, Durability, Release, WriteAccess, known_version};
+use crate::db::{Access, Db, Durability, OpenError, Release, WriteAccess, known_version};
 use crate::fs::{Holder, HolderKind, Layout, RootLock, SharedLock};
 use crate::model::{AgentId, AgentRecord, AgentStatus, Tier};
 use crate::store::global::agent;
@@ -132,7 +132,16 @@ impl Service {
             &Tier::Global,
             Access::Look { is_at_rest },
         )
-        .await?;
+        .await;
+        let global = match global {
+            // Whoever was to make it was cut off; the next writer does.
+            Err(OpenError::Empty { .. }) => {
+                return Err(ServiceError::NotInitialised {
+                    root: root.to_owned(),
+                });
+            }
+            global => global?,
+        };
         Ok(Self::with(layout, clock, config, Hold::Look(lock), global))
     }
 

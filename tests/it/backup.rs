@@ -12,3 +12,4 @@ mod kills;
 mod moving;
 mod restless;
 mod restore;
+mod retention;

@@ -5,4 +5,5 @@ mod exits;
 mod json;
 mod looking;
 mod moving;
+mod retention;
 mod shown;

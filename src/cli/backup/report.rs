@@ -1,8 +1,16 @@
-//! What is in an archive, as a table.
+//! What is in an archive, as a table, and how old it is.
 
 use zeroclaw::service::backup::MemberReport;
 
-use crate::cli::output::{Column, Table, or_dash, size};
+use crate::cli::output::{Column, Table, or_dash, size, span};
+
+/// How long ago something was made; a wrong clock may have dated it later than now.
+pub(super) fn age(now_ms: i64, created_at_ms: i64) -> String {
+    match now_ms.saturating_sub(created_at_ms) {
+        age @ 0.. => span(age),
+        _ => "future".to_owned(),
+    }
+}
 
 /// One row a member.
 pub(in crate::cli) fn member_table(members: &[MemberReport]) -> Table {

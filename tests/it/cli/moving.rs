@@ -61,6 +61,19 @@ fn an_export_tells_what_stays_and_does_not_count_as_a_backup() {
 
     assert!(told.stdout.contains("backups/zeroclaw-agent-atlas-"));
     assert_eq!(home.zeroclaw(&["backup", "list"]).stdout, before);
+    // Nor is it deleted as one.
+    for _ in 0..2 {
+        home.zeroclaw(&["backup", "create"]).exits(0);
+    }
+    home.zeroclaw(&["backup", "prune", "--keep-last", "1", "--yes"])
+        .exits(0);
+    let names = std::fs::read_dir(home.root().join("backups")).unwrap();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 2);
+    assert!(names[0].starts_with("zeroclaw-agent-") && names[1].starts_with("zeroclaw-backup-"));
 }
 
 #[test]
