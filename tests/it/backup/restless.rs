@@ -48,6 +48,10 @@ fn disturb(root: &Path, stop: &AtomicBool) -> usize {
         for path in passing.iter().chain([&socket, &store]) {
             fs::remove_file(path).unwrap();
         }
+        // A log stays where somebody reads at the last close; whoever deletes a database deletes it too.
+        for end in ["-wal", "-shm"] {
+            let _ = fs::remove_file(sqlite::sidecar(&store, end));
+        }
         fs::remove_dir_all(workspace.join(format!("deep-{number}"))).unwrap();
         rounds += 1;
     }
