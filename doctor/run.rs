@@ -6,6 +6,7 @@ use serde_json::json;
 use zeroclaw::model::{MigrationRun, MigrationStatus, RunPhase, Tier};
 use zeroclaw::service::{HolderKind, Importer, Service};
 
+use super::finding::{Finding, Level};
 use super::phases::Run;
 use super::report::Report;
 use super::target::{await_writer, settled_plan};
@@ -19,7 +20,23 @@ pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
     report.findings.extend(target.findings);
+    report.findings.extend(offer(task));
     Ok(report)
+}
+
+/// Another product's home, named and not touched.
+fn offer(task: &Task) -> Option<Finding> {
+    let home = std::env::home_dir()?.join(".openclaw");
+    if task.from.is_some() || !home.is_dir() {
+        return None;
+    }
+    let message = "an OpenClaw home; this release does not import it, and nothing here touches it";
+    Some(Finding::new(
+        "other-home",
+        Level::Advice,
+        home.display().to_string(),
+        message,
+    ))
 }
 
 /// Carries out what a look shows.

@@ -43,7 +43,18 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
     };
     let service = match Service::look(&task.root, task.clock.clone()).await {
         Ok(service) => service,
-        Err(ServiceError::NotInitialised { .. }) => return Ok(target),
+        Err(ServiceError::NotInitialised { root }) => {
+            let message = "there is no state in this root yet";
+            let finding = Finding::new(
+                "no-state",
+                Level::Advice,
+                root.display().to_string(),
+                message,
+            );
+            let remedy = "`zeroclaw init` makes a fresh one; `zeroclaw doctor --fix` makes one where something is imported";
+            target.findings.push(finding.with_remedy(remedy));
+            return Ok(target);
+        }
         Err(error) => return Err(error.into()),
     };
     let status = service.status().await?;
