@@ -10,7 +10,7 @@ use crate::db::WriteTx;
 use crate::model::{AgentId, PageLimit, SearchHit};
 use crate::store::StoreError;
 
-/// Events indexed in one transaction: a slice that fills the table of [`BULK_TERMS_BYTES`] about once.
+/// Events indexed in one transaction: a slice that fills the table of a bulk build about once.
 pub const INDEX_SLICE: i64 = 100_000;
 
 /// Memory in which terms gather during a bulk build before they are written as a segment; each

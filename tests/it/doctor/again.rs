@@ -223,7 +223,8 @@ fn c25_a_log_without_its_database_is_reported_and_not_followed() {
             .exits(1)
             .json();
         let lone = ("lone-sidecar".to_owned(), "warning".to_owned());
-        assert_eq!(findings(&report), [lone]);
+        let fresh = ("no-state".to_owned(), "advice".to_owned());
+        assert_eq!(findings(&report), [lone, fresh]);
         assert_eq!(report["findings"][0]["place"], "data/memory/brain.db-wal");
     }
 
