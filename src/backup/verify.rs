@@ -1,9 +1,7 @@
 //! Proves an archive: its structure, every digest, and every database in it.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::BackupError;
@@ -11,6 +9,7 @@ use super::archive::Opened;
 use super::capture;
 use super::manifest::{Manifest, Member, MemberKind, Role};
 use super::restore::{RestoreJob, plan_restore};
+use super::staging::scratch;
 use crate::clock::Clock;
 use crate::db::{DbCopy, DbErrorKind, OpenError};
 use crate::fs::{FsError, Layout, space};
@@ -105,15 +104,6 @@ pub(super) async fn open(archive: &Path) -> Result<Opened, BackupError> {
     let path = archive.to_owned();
     let opened = tokio::task::spawn_blocking(move || Opened::open(&path));
     opened.await.map_err(|_| BackupError::Stopped)?
-}
-
-/// A private folder for unpacked databases.
-fn scratch() -> Result<TempDir, BackupError> {
-    let made = tempfile::Builder::new()
-        .prefix("zeroclaw-verify-")
-        .permissions(PermissionsExt::from_mode(0o700))
-        .tempdir();
-    Ok(made.map_err(FsError::at("make a folder in", &std::env::temp_dir()))?)
 }
 
 /// Refuses to begin what the place has no room for.
