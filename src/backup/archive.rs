@@ -121,7 +121,9 @@ impl Opened {
                 return Err(damaged(&entry.name, reason));
             }
             let target = place(member);
-            let digest = self.stream.content(entry.bytes, target.as_deref());
+            let digest = self
+                .stream
+                .content(entry.bytes, target.as_deref(), member.is_program());
             let digest = digest.map_err(|error| match error {
                 ReadFault::Archive(reason) => damaged(&entry.name, reason),
                 ReadFault::Target(error) => error.into(),

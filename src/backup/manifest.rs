@@ -63,7 +63,7 @@ pub struct Member {
     pub bytes: u64,
     /// SHA-256, lower-case hex.
     pub sha256: String,
-    /// Permission bits of the original; a restored file is 0600 whatever they were.
+    /// Permission bits of the original; a restored file is 0600 or 0700, see [`Member::is_program`].
     pub mode: u32,
     /// Rows of each ordinary table; only for databases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -71,6 +71,14 @@ pub struct Member {
     /// `ok`, or what SQLite found wrong; only for databases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub integrity: Option<String>,
+}
+
+impl Member {
+    /// Whether it comes back as a program: only an agent's own files do, where their owner could run them.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        self.kind == MemberKind::Workspace && self.mode & 0o100 != 0
+    }
 }
 
 /// What a member is.

@@ -12,8 +12,9 @@ use super::gzip::ParallelGzip;
 use super::manifest::{DIGEST_NAME, MANIFEST_NAME, Manifest, Member, digest_line, hex};
 use crate::fs::{FsError, atomic};
 
-/// Mode of every member, whatever the original's was: unpacking by hand gives private files.
-const MEMBER_MODE: u32 = 0o600;
+/// Modes of members, whatever else the originals' said: unpacking by hand gives private files.
+const FILE_MODE: u32 = 0o600;
+const PROGRAM_MODE: u32 = 0o700;
 const WRITE_BYTES: usize = 256 * 1024;
 
 /// Writes the archive of `manifest` to `path`, a file that does not exist, synced; gives its size.
@@ -33,7 +34,7 @@ pub(super) fn pack(path: &Path, manifest: &Manifest, tree: &Path) -> Result<u64,
     let text = manifest.to_bytes();
     let digest = digest_line(&text);
     for (name, bytes) in [(MANIFEST_NAME, &text[..]), (DIGEST_NAME, digest.as_bytes())] {
-        let mut header = header(bytes.len() as u64, seconds);
+        let mut header = header(bytes.len() as u64, FILE_MODE, seconds);
         tar.append_data(&mut header, name, bytes).map_err(failed)?;
     }
     for member in &manifest.members {
@@ -67,7 +68,12 @@ fn append(
         file,
         hash: Sha256::new(),
     };
-    let mut header = header(member.bytes, seconds);
+    let mode = if member.is_program() {
+        PROGRAM_MODE
+    } else {
+        FILE_MODE
+    };
+    let mut header = header(member.bytes, mode, seconds);
     let content = (&mut hashed).take(member.bytes);
     tar.append_data(&mut header, &member.archive_path, content)
         .map_err(FsError::at("write", path))?;
@@ -78,10 +84,10 @@ fn append(
     Ok(())
 }
 
-fn header(bytes: u64, seconds: u64) -> Header {
+fn header(bytes: u64, mode: u32, seconds: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::Regular);
-    header.set_mode(MEMBER_MODE);
+    header.set_mode(mode);
     header.set_mtime(seconds);
     header.set_size(bytes);
     header
