@@ -8,6 +8,7 @@ use super::capture::{self, OwnTier};
 use super::gather;
 use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role};
 use super::pack::pack;
+use super::scrub;
 use super::staging::Staging;
 use super::verify;
 use super::walk::{self, Found, Search};
@@ -31,7 +32,7 @@ pub struct BackupJob {
     pub now_ms: i64,
     /// File or existing folder for the archive; `None` for the root's own folder of backups.
     pub output: Option<PathBuf>,
-    /// Keys too.
+    /// Keys, the configuration, databases of other programs and credentials in our own too.
     pub with_secrets: bool,
     /// Workspaces too.
     pub include_workspace: bool,
@@ -66,8 +67,16 @@ pub async fn plan(job: &BackupJob) -> Result<BackupDone, BackupError> {
     let mut members: Vec<Member> = outline.tiers.iter().map(planned_tier).collect();
     let files = outline.found.foreign.iter().chain(&outline.found.files);
     members.extend(files.map(gather::planned));
-    let warnings = outline.found.warnings.clone();
-    let manifest = manifest(job, members, outline.found);
+    let mut found = outline.found;
+    let mut warnings = std::mem::take(&mut found.warnings);
+    warnings.extend(what_stays(job));
+    if !job.with_secrets {
+        let tiers = outline.tiers.iter();
+        found
+            .left_out
+            .extend(tiers.flat_map(|own| scrub::planned(&own.tier, &own.archive_path)));
+    }
+    let manifest = manifest(job, members, found);
     Ok(BackupDone {
         archive: outline.archive,
         bytes: 0,
@@ -94,16 +103,13 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
     let staging = Staging::create(&beside, &job.id)?;
     let tiers = capture::capture(&job.layout, &staging.tree()).await?;
     fault("backup.captured");
-    let mut members = capture::describe(&tiers, &staging.tree()).await?;
+    let described = capture::describe(&tiers, &staging.tree(), job.with_secrets).await?;
+    let (mut members, taken_out) = described;
     let mut found = outline.found;
     gather::gather(job, &staging, &mut members, &mut found).await?;
+    found.left_out.extend(taken_out);
     let mut warnings = std::mem::take(&mut found.warnings);
-    if !job.with_secrets && members.iter().any(|it| it.kind == MemberKind::Config) {
-        warnings.push(
-            "config.toml is in the archive as it is; secrets written plainly in it are too"
-                .to_owned(),
-        );
-    }
+    warnings.extend(what_stays(job));
     let manifest = manifest(job, members, found);
 
     let packed = staging.archive();
@@ -126,6 +132,20 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         manifest,
         verified: job.verify,
         warnings,
+    })
+}
+
+/// What an archive without secrets holds although it may name some.
+fn what_stays(job: &BackupJob) -> Option<String> {
+    let files = match job.include_workspace {
+        true => ", and the files of workspaces",
+        false => "",
+    };
+    (!job.with_secrets).then(|| {
+        format!(
+            "credentials are left out, what was said and done is not: transcripts, memories, prompts of jobs and \
+             outputs of tasks are inside as they are{files}"
+        )
     })
 }
 

@@ -83,6 +83,16 @@ pub enum BackupError {
         /// What the checks found.
         lines: Vec<String>,
     },
+    /// What an archive without secrets may not hold was still there after it was taken out.
+    #[error("{tier}: {rows} rows of {table} still hold what was to be left out")]
+    Unscrubbed {
+        /// `global` or `agent <id>`.
+        tier: String,
+        /// The table.
+        table: &'static str,
+        /// Rows.
+        rows: i64,
+    },
     /// An agent is registered, and its database is gone.
     #[error("agent {agent} is registered, but there is no database at {}", .path.display())]
     MissingAgent {
@@ -177,7 +187,7 @@ impl BackupError {
             Self::NoSpace { .. } | Self::FewFiles { .. } => ErrorKind::NoSpace,
             Self::AgentsChanging { .. } => ErrorKind::Busy,
             Self::NotInitialised { .. } => ErrorKind::NotInitialised,
-            Self::Stopped => ErrorKind::Internal,
+            Self::Stopped | Self::Unscrubbed { .. } => ErrorKind::Internal,
             Self::Open(error) => error.failure(),
             Self::Db(error) => error.kind().into(),
             Self::Fs(error) => error.kind().into(),
@@ -223,6 +233,7 @@ impl BackupError {
             Self::StrayAgent { .. }
             | Self::Journal { .. }
             | Self::Stopped
+            | Self::Unscrubbed { .. }
             | Self::Db(_)
             | Self::Fs(_) => {
                 return None;

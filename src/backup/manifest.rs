@@ -150,13 +150,16 @@ impl std::fmt::Display for Role {
     }
 }
 
-/// Something of the root that is not in the archive.
+/// Something of the root that is not in the archive: a file, or `database: table.column`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Path relative to the root.
+    /// Path relative to the root; of a column, that of its database and the column.
     pub path: String,
     /// Why.
     pub reason: String,
+    /// Whether it was left out because it is a secret: somebody must put it back after a restore.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_secret: bool,
 }
 
 /// Why a manifest is refused.

@@ -16,6 +16,7 @@ mod manifest;
 mod names;
 mod pack;
 mod restore;
+mod scrub;
 mod staging;
 mod stream;
 mod verify;

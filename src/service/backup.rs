@@ -242,8 +242,12 @@ fn notes(manifest: &Manifest) -> Vec<String> {
     )];
     if !manifest.has_secrets {
         notes.push(
-            "the archive was made without secrets: put .secret_key back, or enter credentials again".to_owned(),
+            "the archive was made without secrets: what follows is not in it and comes back by hand, or stays as it \
+             is in the target"
+                .to_owned(),
         );
+        let secrets = manifest.left_out.iter().filter(|left| left.is_secret);
+        notes.extend(secrets.map(|left| format!("{}: {}", left.path, left.reason)));
     }
     notes
 }

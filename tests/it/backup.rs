@@ -7,3 +7,4 @@ mod home;
 mod hostile;
 mod kill;
 mod restore;
+mod secrets;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zeroclaw::service::backup::{self, CreateOptions, CreateReport};
+use zeroclaw::service::backup::{self, CreateOptions, CreateReport, MemberKind};
 
 use super::report::member_table;
 use crate::cli::output::{Fields, size, span};
@@ -18,6 +18,9 @@ pub(crate) struct CreateArgs {
     output: Option<PathBuf>,
 
     /// Leave out keys and credentials
+    ///
+    /// Left out are the configuration, .secret_key, databases of other programs, and the columns of
+    /// our own that hold credentials; the report lists them. Transcripts and memories stay as they are.
     #[arg(long)]
     no_secrets: bool,
 
@@ -69,11 +72,7 @@ fn show(context: &Context, report: &CreateReport) -> Result<(), CliError> {
 }
 
 fn summary(report: &CreateReport) -> Fields {
-    let secrets = if report.has_secrets {
-        "inside: keep the archive as safe as the root"
-    } else {
-        "left out"
-    };
+    let secrets = secrets_of(report);
     let fields = Fields::new().add("archive", report.archive.display());
     if report.dry_run {
         return fields.add("secrets", secrets);
@@ -92,4 +91,18 @@ fn summary(report: &CreateReport) -> Fields {
             "took",
             span(i64::try_from(report.duration_ms).unwrap_or(i64::MAX)),
         )
+}
+
+fn secrets_of(report: &CreateReport) -> &'static str {
+    let has_key = report
+        .members
+        .iter()
+        .any(|member| member.kind == MemberKind::Key);
+    match (report.has_secrets, has_key) {
+        (false, _) => "left out; what was said and done is inside",
+        (true, false) => "inside: keep the archive as safe as the root",
+        (true, true) => {
+            "inside: keep the archive as safe as the root; .secret_key lies in it beside what it opens"
+        }
+    }
 }

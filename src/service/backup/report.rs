@@ -14,7 +14,7 @@ use crate::model::AgentId;
 pub struct CreateOptions {
     /// File or existing folder for the archive; `None` for the folder `backups` of the root.
     pub output: Option<PathBuf>,
-    /// Keys too. Credential rows will follow this once the schema has them.
+    /// The configuration, keys, databases of other programs, and credentials in our own tables too.
     pub with_secrets: bool,
     /// The agents' own files too.
     pub include_workspace: bool,
