@@ -4,7 +4,7 @@
 //! without a bound.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -30,7 +30,7 @@ const COPY_BYTES: usize = 256 * 1024;
 
 /// The inflated archive, with a cap.
 pub(super) struct Stream {
-    inflated: MultiGzDecoder<BufReader<File>>,
+    inflated: MultiGzDecoder<Box<dyn BufRead + Send>>,
     left: u64,
 }
 
@@ -51,10 +51,10 @@ pub(super) enum ReadFault {
 }
 
 impl Stream {
-    /// Begins to inflate `file`, of which at most `cap` bytes come.
-    pub(super) fn new(file: File, cap: u64) -> Self {
+    /// Begins to inflate `content`, of which at most `cap` bytes come.
+    pub(super) fn new(content: Box<dyn BufRead + Send>, cap: u64) -> Self {
         Self {
-            inflated: MultiGzDecoder::new(BufReader::with_capacity(COPY_BYTES, file)),
+            inflated: MultiGzDecoder::new(content),
             left: cap,
         }
     }

@@ -13,7 +13,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::manifest::{LeftOut, MemberKind};
 use super::{names, staging};
-use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX};
+use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX, SEALED_SUFFIX};
 use crate::fs::{Layout, atomic, sidecars};
 
 /// Entries listed as left out, at most; the rest is counted.
@@ -290,7 +290,8 @@ fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
 
 fn is_archive_name(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
-    name.starts_with(ARCHIVE_PREFIX) && name.ends_with(ARCHIVE_SUFFIX)
+    let ends = [ARCHIVE_SUFFIX, SEALED_SUFFIX];
+    name.starts_with(ARCHIVE_PREFIX) && ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a regular file begins as a SQLite database does.

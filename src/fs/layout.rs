@@ -16,6 +16,8 @@ pub const RESTORE_PREFIX: &str = ".restore-";
 pub const ARCHIVE_PREFIX: &str = "zeroclaw-backup-";
 /// How the names of archives end.
 pub const ARCHIVE_SUFFIX: &str = ".tar.gz";
+/// How the names of encrypted archives end.
+pub const SEALED_SUFFIX: &str = ".tar.gz.age";
 
 /// Every path of one root. Computes only; touches no disk.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Making and verifying an archive need no lock: SQLite's own locks give a consistent copy beside whoever writes.
 //! Only a restore takes the root for itself.
 
+mod keys;
 mod record;
 mod report;
 
@@ -12,16 +13,17 @@ use std::time::{Duration, Instant};
 use self::record::Recorder;
 use self::report::{create_report, member_reports};
 use super::{Service, ServiceError};
-use crate::backup::{self, BackupError, BackupJob, Manifest, RestoreJob};
+use crate::backup::{self, BackupError, BackupJob, Key, Manifest, RestoreJob, Seal};
 use crate::clock::Clock;
 use crate::fs::{Holder, HolderKind, Layout, LockError, RootLock, SharedLock};
 use crate::model::{BackupKind, BackupRun, PageLimit};
 use crate::store::global::backup as runs;
 
+pub use self::keys::{KeySource, SealSource};
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
-pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role};
+pub use crate::backup::{Encryption, LeftOut, MemberKind, PlanAction, PlanStep, Proof, Role};
 
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
@@ -74,6 +76,8 @@ async fn make(
     mut recorder: Recorder<'_>,
 ) -> Result<CreateReport, ServiceError> {
     let started = Instant::now();
+    let seal = options.seal.as_ref().map(SealSource::load).transpose()?;
+    let encryption = seal.as_ref().map(Seal::encryption);
     let job = BackupJob {
         layout: layout.clone(),
         id: new_id(),
@@ -82,11 +86,12 @@ async fn make(
         with_secrets: options.with_secrets,
         include_workspace: options.include_workspace,
         verify: options.verify,
+        seal,
         extra,
     };
     if options.dry_run {
         let done = backup::plan(&job).await?;
-        return Ok(create_report(done, started, true));
+        return Ok(create_report(done, encryption, started, true));
     }
     let mut run = record::run(&job.id, BackupKind::Create, job.now_ms);
     recorder.begin(&run).await;
@@ -97,7 +102,7 @@ async fn make(
         Err(error) => record::failed(&mut run, error),
     }
     recorder.finish(&run).await;
-    let mut report = create_report(result?, started, false);
+    let mut report = create_report(result?, encryption, started, false);
     report.warnings.extend(recorder.into_warnings());
     Ok(report)
 }
@@ -105,20 +110,23 @@ async fn make(
 /// Proves an archive, and records the run in `root` if that is a root which can be written.
 ///
 /// * `deep`: restore it into a scratch folder too, and compare.
+/// * `key`: opens it, if it is encrypted.
 ///
 /// # Errors
 ///
 /// [`BackupError::Damaged`] names what is wrong with the archive, [`BackupError::Newer`] what this release is too
-/// old for.
+/// old for, [`BackupError::Encrypted`] and [`BackupError::WrongKey`] that another key is needed.
 pub async fn verify(
     archive: &Path,
     clock: Clock,
     root: Option<&Path>,
     deep: bool,
+    key: Option<&KeySource>,
 ) -> Result<VerifyReport, ServiceError> {
     let archive = absolute(archive)?;
+    let key = key.map(KeySource::load).transpose()?;
     let mut run = record::run(&new_id(), BackupKind::Verify, clock.now_ms());
-    let result = prove(&archive, &clock, deep).await;
+    let result = prove(&archive, key.as_ref(), &clock, deep).await;
     run.finished_at_ms = Some(clock.now_ms());
     run.archive_path = archive.to_string_lossy().into_owned();
     match &result {
@@ -140,16 +148,22 @@ pub async fn verify(
         archive,
         id: verified.manifest.id.clone(),
         created_at_ms: verified.manifest.created_at_ms,
+        encryption: verified.encryption,
         members: member_reports(verified.manifest),
         findings,
         ok: true,
     })
 }
 
-async fn prove(archive: &Path, clock: &Clock, deep: bool) -> Result<backup::Verified, BackupError> {
-    let verified = backup::verify(archive).await?;
+async fn prove(
+    archive: &Path,
+    key: Option<&Key>,
+    clock: &Clock,
+    deep: bool,
+) -> Result<backup::Verified, BackupError> {
+    let verified = backup::verify(archive, key).await?;
     if deep {
-        backup::rehearse(archive, &verified, clock).await?;
+        backup::rehearse(archive, key, &verified, clock).await?;
     }
     Ok(verified)
 }
@@ -176,11 +190,13 @@ pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreRep
         }
         .into());
     }
-    let verified = backup::verify(&archive).await?;
+    let key = options.key.as_ref().map(KeySource::load).transpose()?;
+    let verified = backup::verify(&archive, key.as_ref()).await?;
     let job = RestoreJob {
         id: new_id(),
         now_ms: clock.now_ms(),
         archive: archive.clone(),
+        key,
         layout: Layout::new(target.clone()),
         agent: options.agent,
     };

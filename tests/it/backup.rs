@@ -3,6 +3,7 @@
 mod contents;
 mod create;
 mod damage;
+mod encryption;
 mod home;
 mod hostile;
 mod kill;

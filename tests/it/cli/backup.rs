@@ -215,6 +215,7 @@ fn every_field_of_a_report_is_documented() {
     for args in [
         &["backup", "create", "--dry-run", "--json"][..],
         &["backup", "create", "--json"],
+        &["backup", "create", "--no-secrets", "--json"],
         &["backup", "verify", &archive, "--json"],
         &["backup", "restore", &archive, "--dry-run", "--json"],
     ] {
