@@ -12,10 +12,11 @@ use zeroclaw::service::{ImportTx, Importer, ServiceError};
 use zeroclaw::store::agent::receipt;
 use zeroclaw::store::global::migration;
 
-use super::plan::{Notes, PlannedSource, Survey};
+use super::plan::PlannedSource;
 use super::quarantine::Quarantine;
 use super::record::{Item, Record};
 use super::sources::{ReadError, Sink};
+use super::survey::{Notes, Survey};
 use super::work::{Finished, TierWork};
 
 /// Counts by kind of record.
@@ -73,27 +74,50 @@ pub(crate) struct Applier<'a> {
     run_id: &'a str,
     source_key: &'a str,
     sha256: &'a str,
+    open: &'a mut Transactions,
     parts: BTreeMap<Tier, Part>,
     survey: Survey,
     quarantine: Quarantine,
 }
 
+/// Open transactions, one a tier; small sources that follow one another share them.
+///
+/// Dropped, nothing of them remains.
+pub(crate) type Transactions = BTreeMap<Tier, ImportTx>;
+
+/// Commits every tier, the control plane last: its receipts speak of all.
+pub(crate) async fn commit(mut open: Transactions) -> Result<(), ReadError> {
+    let global = open.remove(&Tier::Global);
+    for tx in open.into_values().chain(global) {
+        zeroclaw::fs::fault("doctor-before-commit");
+        tx.commit().await?;
+        zeroclaw::fs::fault("doctor-after-commit");
+    }
+    Ok(())
+}
+
 impl<'a> Applier<'a> {
-    /// For one source of a run.
-    pub(crate) fn new(importer: &'a Importer, run_id: &'a str, planned: &'a PlannedSource) -> Self {
+    /// For one source of a run, in the transactions that are `open`.
+    pub(crate) fn new(
+        importer: &'a Importer,
+        run_id: &'a str,
+        planned: &'a PlannedSource,
+        open: &'a mut Transactions,
+    ) -> Self {
         let folder = importer.service().layout().quarantine_dir(run_id);
         Self {
             importer,
             run_id,
             source_key: &planned.source_key,
             sha256: &planned.source.sha256,
+            open,
             parts: BTreeMap::new(),
             survey: Survey::default(),
             quarantine: Quarantine::new(folder, &planned.source.name()),
         }
     }
 
-    async fn open(&self, tier: &Tier) -> Result<Part, ReadError> {
+    async fn open(&mut self, tier: &Tier) -> Result<Part, ReadError> {
         if matches!(tier, Tier::Agent(_)) {
             let mut conn = self.importer.read(tier).await?;
             let share = receipt::get(&mut conn, self.source_key)
@@ -107,7 +131,10 @@ impl<'a> Applier<'a> {
                 return Ok(Part::Done(share.counts));
             }
         }
-        let tx = self.importer.begin(tier).await?;
+        let tx = match self.open.remove(tier) {
+            Some(tx) => tx,
+            None => self.importer.begin(tier).await?,
+        };
         Ok(Part::Open(Box::new(
             TierWork::begin(tx, tier.clone()).await?,
         )))
@@ -124,7 +151,8 @@ impl<'a> Applier<'a> {
         }
     }
 
-    /// Commits every tier, each with its share of the receipt; the control plane last, with the whole.
+    /// Ends the source: its share of the receipt joins each agent's rows, the whole the control
+    /// plane's. The transactions stay open, for [`commit`].
     ///
     /// * `receipt`: makes the receipt of what came in.
     pub(crate) async fn finish(
@@ -135,12 +163,12 @@ impl<'a> Applier<'a> {
         applied.survey = std::mem::take(&mut self.survey);
         applied.quarantine = self.keep_quarantine()?;
         let global = self.parts.remove(&Tier::Global);
-        for part in std::mem::take(&mut self.parts).into_values() {
+        for (tier, part) in std::mem::take(&mut self.parts) {
             let share = match part {
                 Part::Done(share) => share,
                 Part::Open(work) => {
-                    self.commit_share(work.finish().await?, &mut applied)
-                        .await?
+                    let finished = work.finish().await?;
+                    self.put_share(tier, finished, &mut applied).await?
                 }
             };
             applied.add(&share);
@@ -153,7 +181,7 @@ impl<'a> Applier<'a> {
             migration::upsert_source(&mut tx.tx(), &receipt(&applied))
                 .await
                 .map_err(ServiceError::from)?;
-            commit(tx).await?;
+            self.open.insert(Tier::Global, tx);
         }
         Ok(applied)
     }
@@ -170,9 +198,10 @@ impl<'a> Applier<'a> {
         }))
     }
 
-    /// Commits one agent's rows with its share of the receipt.
-    async fn commit_share(
-        &self,
+    /// Puts one agent's share of the receipt beside its rows.
+    async fn put_share(
+        &mut self,
+        tier: Tier,
         finished: Finished,
         applied: &mut Applied,
     ) -> Result<Counts, ReadError> {
@@ -188,16 +217,9 @@ impl<'a> Applier<'a> {
         receipt::upsert(&mut tx.tx(), &share)
             .await
             .map_err(ServiceError::from)?;
-        commit(tx).await?;
+        self.open.insert(tier, tx);
         Ok(share.counts)
     }
-}
-
-async fn commit(tx: ImportTx) -> Result<(), ReadError> {
-    zeroclaw::fs::fault("doctor-before-commit");
-    tx.commit().await?;
-    zeroclaw::fs::fault("doctor-after-commit");
-    Ok(())
 }
 
 impl Sink for Applier<'_> {
@@ -213,7 +235,7 @@ impl Sink for Applier<'_> {
                 Item::PartialTail { place, raw } => {
                     self.quarantine.keep(&place, "partial tail", &raw)?
                 }
-                Item::Merged { .. } | Item::Note { .. } => {}
+                Item::Merged { .. } | Item::Damage { .. } | Item::Note { .. } => {}
             }
         }
         for part in self.parts.values_mut() {

@@ -154,6 +154,8 @@ fn failure(error: &DoctorError) -> CliError {
         DoctorError::Preflight(_) => {
             told.hint("make room, then run this again; nothing was changed")
         }
+        DoctorError::NewerTier { .. } => told
+            .hint("update zeroclaw, or restore a backup made by this release; nothing was changed"),
         DoctorError::Fs(_) | DoctorError::NoSuchRoot { .. } => told,
     }
 }

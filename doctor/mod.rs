@@ -21,6 +21,8 @@ mod safety;
 mod scan;
 mod show;
 mod sources;
+mod split_log;
+mod survey;
 mod target;
 mod task;
 mod units;

@@ -4,124 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use zeroclaw::model::{AgentId, AgentStatus, KindCount, SourceState, SourceStatus, Tier};
+use zeroclaw::model::{AgentId, AgentStatus, SourceState, SourceStatus, Tier};
 
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
-use super::record::{Item, Record};
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
+use super::survey::{Notes, Repeated, Survey};
 
-/// Single records a report names, at most; the counts name all.
-pub(crate) const MAX_NAMED: usize = 200;
-
-/// What was said of records that are taken, by the name of the kind of note: place and message.
-pub(crate) type Notes = BTreeMap<&'static str, Vec<(String, String)>>;
-
-/// Adds a note, as long as there are not too many of its kind.
-pub(crate) fn note(notes: &mut Notes, code: &'static str, place: String, message: String) {
-    let of_kind = notes.entry(code).or_default();
-    if of_kind.len() < MAX_NAMED {
-        of_kind.push((place, message));
-    }
-}
-
-/// What reading a source gave.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Survey {
-    /// Records by kind; only `records`, `merged` and `refused` are known before an import.
-    pub(crate) counts: BTreeMap<&'static str, KindCount>,
-    /// Records by agent; `None` is the control plane.
-    pub(crate) agents: BTreeMap<Option<AgentId>, u64>,
-    /// Refused records, the first ones by name.
-    pub(crate) refused: Vec<(String, String)>,
-    /// Last lines that never were whole.
-    pub(crate) tails: Vec<String>,
-    /// What was said of records that are taken.
-    pub(crate) notes: Notes,
-    /// Why it cannot be read; nothing of it comes in then.
-    pub(crate) error: Option<String>,
-}
-
-impl Survey {
-    fn refused_count(&self) -> u64 {
-        self.counts.values().map(|count| count.refused).sum()
-    }
-
-    /// Counts an item that is no record taken, and remembers what it says.
-    pub(crate) fn remember(&mut self, item: &Item) {
-        match item {
-            Item::Record { .. } => {}
-            Item::Merged { kind, count } => {
-                let counts = self.counts.entry(kind).or_default();
-                counts.records += count;
-                counts.merged += count;
-            }
-            Item::Refused(refusal) => {
-                let counts = self.counts.entry(refusal.kind).or_default();
-                counts.records += 1;
-                counts.refused += 1;
-                if self.refused.len() < MAX_NAMED {
-                    self.refused
-                        .push((refusal.place.clone(), refusal.reason.clone()));
-                }
-            }
-            Item::PartialTail { place, .. } => self.tails.push(place.clone()),
-            Item::Note {
-                code,
-                place,
-                message,
-            } => {
-                note(&mut self.notes, code, place.clone(), message.clone());
-            }
-        }
-    }
-}
-
-impl Sink for Survey {
-    async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
-        for item in items {
-            if let Item::Record { tier, record } = &item {
-                self.counts.entry(record.kind()).or_default().records += 1;
-                let jobs_agent = match record {
-                    Record::CronJob(job) => job.agent_id.clone(),
-                    _ => None,
-                };
-                if let Some(agent) = jobs_agent {
-                    self.agents.entry(Some(agent)).or_default();
-                }
-                *self.agents.entry(tier.agent_id().cloned()).or_default() += 1;
-            }
-            self.remember(&item);
-        }
-        Ok(())
-    }
-}
-
-/// Counts what a source repeats that another one stands for.
-#[derive(Default)]
-struct Repeated(Survey);
-
-impl Sink for Repeated {
-    async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
-        for item in items {
-            match &item {
-                Item::Record { record, .. } => {
-                    let counts = self.0.counts.entry(record.kind()).or_default();
-                    counts.records += 1;
-                    counts.merged += 1;
-                }
-                Item::Note { .. } => {}
-                _ => self.0.remember(&item),
-            }
-        }
-        Ok(())
-    }
-}
+/// Code of the finding of a source that can be read in part.
+pub(crate) const DAMAGED: &str = "damaged-source";
 
 /// What is to happen with one source, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -286,12 +182,14 @@ async fn decide(
     // What was refused may be taken now: under another name, or by a reader that knows more.
     let mut survey = None;
     let mut was_imported = settled.is_some();
-    if let Some(state) = settled.filter(|state| state.refused > 0) {
+    // One of the root itself that stayed was damaged, and still is.
+    let stayed = settled.is_some_and(|state| state.status == SourceStatus::Kept) && !is_foreign;
+    if let Some(state) = settled.filter(|state| state.refused > 0 || stayed) {
         let found = surveyed(&source, owners, scratch).await;
         was_imported = found.error.is_some() || found.refused_count() >= state.refused;
         survey = Some(found);
     }
-    let aside = if is_foreign {
+    let aside = if is_foreign || stayed {
         Action::Done
     } else {
         Action::Archive
@@ -318,11 +216,13 @@ async fn decide(
             planned.action = Action::Leave;
             planned.reason = Some(format!("cannot be read: {error}"));
         }
+    } else if let Some(survey) = survey {
+        planned.survey.damage = survey.damage;
     } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
         let mut repeated = Repeated::default();
         // One of which nothing can be read repeats nothing; it is moved aside all the same.
         let _ = read(&planned.source, owners, scratch, &mut repeated).await;
-        planned.survey = repeated.0;
+        planned.survey = repeated.survey();
     }
     planned
 }
@@ -353,6 +253,11 @@ fn findings(planned: &PlannedSource) -> Vec<Finding> {
             &name,
             message,
         ));
+    }
+    for (place, reason) in &planned.survey.damage {
+        let place = format!("{name}: {place}");
+        let remedy = "what can be read comes in, and the file stays; repair or restore it, then run `zeroclaw doctor --fix` again";
+        findings.push(Finding::new(DAMAGED, Level::Error, place, reason).with_remedy(remedy));
     }
     for (place, reason) in &planned.survey.refused {
         findings.push(Finding::new(

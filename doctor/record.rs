@@ -91,6 +91,13 @@ pub(crate) enum Item {
         /// Its bytes.
         raw: Vec<u8>,
     },
+    /// A part of the source that cannot be read; what can is taken, and the source stays.
+    Damage {
+        /// Which part.
+        place: String,
+        /// How.
+        reason: String,
+    },
     /// Something about a record that was taken all the same.
     Note {
         /// Stable name of the kind of note.
@@ -113,6 +120,18 @@ pub(crate) struct Refusal {
     pub(crate) reason: String,
     /// Its bytes, for the quarantine.
     pub(crate) raw: Vec<u8>,
+}
+
+impl Refusal {
+    /// Of a row on a damaged page, of which there is nothing but its number.
+    pub(crate) fn lost(kind: &'static str, table: &str, rowid: i64) -> Self {
+        Self {
+            kind,
+            place: format!("table {table}, row {rowid}"),
+            reason: "it is on a damaged page".to_owned(),
+            raw: Vec::new(),
+        }
+    }
 }
 
 /// Whose something is, and how that was found.

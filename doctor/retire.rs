@@ -12,15 +12,18 @@ use super::scan::Source;
 /// log without database, which the next run moves after it, never a database without its log.
 /// A file that lies there already is kept: an equal one stands for both, beside another one the
 /// source gets the next free name.
-pub(crate) fn retire(source: &Source, aside: &Path) -> Result<PathBuf, FsError> {
+///
+/// * `root`: the root of the source.
+pub(crate) fn retire(root: &Path, source: &Source, aside: &Path) -> Result<PathBuf, FsError> {
+    let path = root.join(&source.relative);
     let mut target = aside.join(&source.relative);
-    if is_there(&source.path) {
-        target = free_name(&source.path, target)?;
-        move_or_drop(&source.path, &target)?;
+    if is_there(&path) {
+        target = free_name(&path, target)?;
+        move_or_drop(&path, &target)?;
     }
     zeroclaw::fs::fault("doctor-mid-retire");
     if source.format.is_sqlite() {
-        for (log, aside) in sidecars(&source.path).iter().zip(sidecars(&target)) {
+        for (log, aside) in sidecars(&path).iter().zip(sidecars(&target)) {
             if is_there(log) {
                 let aside = free_name(log, aside)?;
                 move_or_drop(log, &aside)?;

@@ -37,6 +37,9 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
         report.findings.extend(target.findings);
         return Ok(report);
     }
+    if let Some(what) = target.newer {
+        return Err(DoctorError::NewerTier { what });
+    }
     preflight::old_daemon(task.source_root())?;
     preflight::room(
         &task.root,
@@ -50,7 +53,11 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
     let importer = Importer::new(service);
     let owner = owner();
     importer.show_owner(&owner).await?;
-    let done = run(task, &importer, has_own_work, scratch.path(), tell).await;
+    let mut done = run(task, &importer, has_own_work, scratch.path(), tell).await;
+    if done.is_ok() && target.has_stale_index {
+        // A run completes what is missing; what was stale before it is built anew.
+        done = rebuild_stale_indexes(&importer, tell).await.and(done);
+    }
     let hidden = importer.hide_owner(&owner).await;
     importer.close().await;
     // What went wrong first is what counts: on a full disk the sign cannot be taken back either.
@@ -93,7 +100,6 @@ async fn run(
         };
         run.carry_out(&plan, &mut report).await?;
     }
-    rebuild_stale_indexes(importer, tell).await?;
     Ok(report)
 }
 

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use zeroclaw::fs::Layout;
+use zeroclaw::fs::layout::{ARCHIVE_PREFIX, BEFORE_IMPORT_SUFFIX};
 use zeroclaw::model::{BackupKind, BackupRun, BackupStatus, MigrationRun};
 use zeroclaw::service::Importer;
 use zeroclaw::service::backup::{CreateOptions, create_with};
@@ -52,7 +53,7 @@ pub(crate) async fn archive(
         return Ok(None);
     }
     let service = importer.service();
-    let name = format!("zeroclaw-backup-{}-before-import.tar.gz", run.id);
+    let name = format!("{ARCHIVE_PREFIX}{}{BEFORE_IMPORT_SUFFIX}", run.id);
     let path = service.layout().backups_dir().join(name);
     if !path.exists() {
         tell(&format!("archiving what there is to {}", path.display()));

@@ -16,6 +16,7 @@ use super::sources::zeroclaw::sessions_db;
 use super::sources::zeroclaw::surfaces::{
     BRAINS, CRON_STORES, Fate, Format, OTHERS, SESSION_FOLDERS,
 };
+use super::split_log;
 use super::units::{hex, stable_id};
 
 /// What is to happen with a source.
@@ -34,9 +35,10 @@ pub(crate) enum Disposition {
 pub(crate) struct Source {
     /// What it is.
     pub(crate) format: Format,
-    /// Where it is.
+    /// What is read.
     pub(crate) path: PathBuf,
-    /// Where it is, below its root.
+    /// What is named, and moved aside in the end, below its root: the same file but for a
+    /// log whose database is read elsewhere.
     pub(crate) relative: PathBuf,
     /// Session key, for a session file.
     pub(crate) key: String,
@@ -142,9 +144,12 @@ fn store(
     scan: &mut Scan,
 ) -> Result<(), FsError> {
     let path = root.join(relative);
-    if !is_regular(&path) {
-        lone_sidecars(&path, relative, scan);
+    if is_link(&path) {
+        scan.findings.push(not_followed(relative));
         return Ok(());
+    }
+    if !is_regular(&path) {
+        return lone_sidecars(root, relative, format, scan);
     }
     if std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) || is_decoy(&path) {
         let message = "holds no database; left in place".to_owned();
@@ -166,21 +171,47 @@ fn store(
 pub(crate) const LONE_SIDECAR: &str = "lone-sidecar";
 
 /// A log without its database is reported, not followed: paired with another one it would corrupt it.
-fn lone_sidecars(path: &Path, relative: &Path, scan: &mut Scan) {
-    for sidecar in sidecars(path) {
-        if std::fs::metadata(&sidecar).is_ok_and(|meta| meta.len() > 0) {
-            let name = sidecar.file_name().unwrap_or_default();
-            let finding = Finding::new(
-                LONE_SIDECAR,
-                Level::Warning,
-                escaped(&relative.with_file_name(name)),
-                "a log without its database; left in place",
-            );
-            scan.findings.push(finding.with_remedy(
-                "keep it; if the database it belongs to is in a backup-* folder, restore both together there",
-            ));
+/// One whose pair is whole in a safety copy is read there.
+fn lone_sidecars(
+    root: &Path,
+    relative: &Path,
+    format: Format,
+    scan: &mut Scan,
+) -> Result<(), FsError> {
+    for log in sidecars(relative) {
+        let path = root.join(&log);
+        if !is_regular(&path) || std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
+            continue;
         }
+        if format == Format::BrainDb
+            && let Some(database) = split_log::database_of(root, &path)?
+        {
+            let mut found = source(root, &database, format, String::new(), Disposition::Import)?;
+            found.relative = log;
+            scan.sources.push(found);
+            continue;
+        }
+        let finding = Finding::new(
+            LONE_SIDECAR,
+            Level::Warning,
+            escaped(&log),
+            "a log without its database; left in place",
+        );
+        scan.findings
+            .push(finding.with_remedy("keep it: with its own database it can be read again"));
     }
+    Ok(())
+}
+
+/// A link may lead anywhere, also to what another root owns: it is named, and a person decides.
+fn not_followed(relative: &Path) -> Finding {
+    let message = "is a link, which is not followed; nothing of it was taken";
+    Finding::new("linked-source", Level::Warning, escaped(relative), message)
+        .with_remedy("put the file itself in its place, then run `zeroclaw doctor --fix` again")
+}
+
+fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
 fn is_regular(path: &Path) -> bool {
@@ -290,30 +321,29 @@ async fn session_folder(
     let db = folder.join("sessions.db");
     store(root, &db, Format::SessionsDb, true, |_| false, scan)?;
     let known = read_store(&root.join(&db), scratch).await;
-    for name in names(&root.join(folder))? {
-        if let Some(found) = session_file(
-            root,
-            &folder.join(&name),
-            &name,
-            &known,
-            Format::SessionLines,
-        )? {
-            scan.sources.push(found);
-        }
-    }
+    session_files(root, folder, &known, Format::SessionLines, scan)?;
     let archive = folder.join("archive");
     if root.join(&archive).is_dir() {
-        for name in names(&root.join(&archive))? {
-            if let Some(found) = session_file(
-                root,
-                &archive.join(&name),
-                &name,
-                &known,
-                Format::ArchivedSessionLines,
-            )? {
-                scan.sources.push(found);
-            }
+        session_files(root, &archive, &known, Format::ArchivedSessionLines, scan)?;
+    }
+    Ok(())
+}
+
+/// Adds the session files of one folder.
+fn session_files(
+    root: &Path,
+    folder: &Path,
+    known: &Store,
+    format: Format,
+    scan: &mut Scan,
+) -> Result<(), FsError> {
+    for name in names(&root.join(folder))? {
+        let relative = folder.join(&name);
+        if split_name(name.as_bytes()).is_some() && is_link(&root.join(&relative)) {
+            scan.findings.push(not_followed(&relative));
         }
+        let found = session_file(root, &relative, &name, known, format)?;
+        scan.sources.extend(found);
     }
     Ok(())
 }

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use zeroclaw::fs::{FsErrorKind, Layout, LockError, RootLock, SharedLock};
-use zeroclaw::model::{CheckOutcome, MigrationRun};
-use zeroclaw::service::{Service, ServiceError};
+use zeroclaw::model::{BackupFreshness, CheckOutcome, MigrationRun};
+use zeroclaw::service::{Service, ServiceError, StatusReport};
 
 use super::finding::{Finding, Level};
 use super::plan::{Earlier, Plan};
 use super::task::{DoctorError, Task};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// What the target's own databases say, without touching them.
 pub(crate) struct Target {
@@ -21,6 +23,10 @@ pub(crate) struct Target {
     pub(crate) findings: Vec<Finding>,
     /// Agents whose index must be built or rebuilt.
     pub(crate) has_index_work: bool,
+    /// Some index does not agree with its rows.
+    pub(crate) has_stale_index: bool,
+    /// Why a tier of a newer release keeps a run from beginning.
+    pub(crate) newer: Option<String>,
     /// Some tier has an older schema.
     pub(crate) is_older: bool,
 }
@@ -31,6 +37,8 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
         unfinished: None,
         findings: Vec::new(),
         has_index_work: false,
+        has_stale_index: false,
+        newer: None,
         is_older: false,
     };
     let service = match Service::look(&task.root, task.clock.clone()).await {
@@ -44,6 +52,8 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
             .schema_version
             .is_some_and(|version| version < tier.known_schema_version);
         if let Some(error) = &tier.error {
+            let is_newer = tier.schema_version > Some(tier.known_schema_version);
+            target.newer = target.newer.or_else(|| is_newer.then(|| error.clone()));
             target.findings.push(Finding::new(
                 "unreadable-tier",
                 Level::Error,
@@ -63,6 +73,7 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
                 .push(finding.with_remedy("run `zeroclaw doctor --fix`"));
         }
     }
+    target.findings.extend(backup_age(&status));
     // An older database may lack tables; it is asked once it is migrated.
     if !target.is_older {
         checks(&service, &mut target).await?;
@@ -93,6 +104,21 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
             .push(finding.with_remedy("run `zeroclaw doctor --fix`: it migrates it"));
     }
     Ok(target)
+}
+
+/// What to say of backups that were never made, or not for long.
+fn backup_age(status: &StatusReport) -> Option<Finding> {
+    let code = match status.backup_freshness? {
+        BackupFreshness::Fresh => return None,
+        BackupFreshness::Missing => "backup-missing",
+        BackupFreshness::Stale => "backup-stale",
+    };
+    let message = match status.backup_age_ms {
+        None => "there is no good backup of this root".to_owned(),
+        Some(age_ms) => format!("the newest good backup is {} days old", age_ms / DAY_MS),
+    };
+    let finding = Finding::new(code, Level::Advice, "backups", message);
+    Some(finding.with_remedy("`zeroclaw backup create`"))
 }
 
 /// What SQLite can prove about each tier.
@@ -126,6 +152,7 @@ async fn checks(service: &Service, target: &mut Target) -> Result<(), DoctorErro
             "run `zeroclaw doctor --fix`",
         );
         target.has_index_work |= !check.full_text.is_ok();
+        target.has_stale_index |= !check.full_text.is_ok();
     }
     Ok(())
 }

@@ -46,6 +46,12 @@ pub(crate) enum DoctorError {
     /// A run must not begin.
     #[error(transparent)]
     Preflight(#[from] PreflightError),
+    /// A tier comes from a newer release: nothing may be changed round it.
+    #[error("{what}")]
+    NewerTier {
+        /// Which, and its version.
+        what: String,
+    },
     /// The foreign root is no folder.
     #[error("{} is no folder", .path.display())]
     NoSuchRoot {
@@ -118,6 +124,7 @@ impl DoctorError {
             Self::Fs(error) => error.kind().into(),
             Self::Preflight(PreflightError::OldDaemon { .. }) => ErrorKind::Busy,
             Self::Preflight(_) => ErrorKind::NoSpace,
+            Self::NewerTier { .. } => ErrorKind::NewerSchema,
             Self::NoSuchRoot { .. } => ErrorKind::NotFound,
         }
     }

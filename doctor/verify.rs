@@ -18,7 +18,7 @@ use super::work::{history_id, says_the_same};
 pub(crate) struct Verifier<'a> {
     importer: &'a Importer,
     sessions: BTreeMap<Tier, Found>,
-    /// Records proven.
+    /// Records proven to be there as they were read.
     pub(crate) proven: u64,
 }
 
@@ -172,16 +172,18 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    async fn global(&self, record: &Record) -> Result<(), ReadError> {
+    /// Proves a record of the control plane; says whether it is there as it was read. A job that was
+    /// there before another way is merged, and proven by its being there.
+    async fn global(&self, record: &Record) -> Result<bool, ReadError> {
         let mut conn = self.importer.read(&Tier::Global).await?;
         match record {
             Record::CronJob(job) => {
                 let found = cron::get(&mut conn, &job.store_key, &job.job_id)
                     .await
                     .map_err(service)?;
-                found
-                    .map(|_| ())
-                    .ok_or_else(|| unproven(format!("job {}", job.job_id), "it is not there"))
+                let found = found
+                    .ok_or_else(|| unproven(format!("job {}", job.job_id), "it is not there"))?;
+                Ok(found.job_json == job.job_json)
             }
             Record::CronRun(run) => {
                 let found = task::get_many(&mut conn, &[&run.task_id])
@@ -191,7 +193,7 @@ impl<'a> Verifier<'a> {
                     .first()
                     .is_some_and(|found| found.output == run.output && found.status == run.status);
                 if is_equal {
-                    Ok(())
+                    Ok(true)
                 } else {
                     Err(unproven(
                         format!("run {}", run.task_id),
@@ -199,7 +201,7 @@ impl<'a> Verifier<'a> {
                     ))
                 }
             }
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 
@@ -243,7 +245,11 @@ impl Sink for Verifier<'_> {
                 Record::Session(session) => self.session(tier.clone(), &session).await?,
                 Record::Event(event) => events.push(event),
                 Record::Memory(memory) => memories.push(*memory),
-                other => self.global(&other).await?,
+                other => {
+                    if !self.global(&other).await? {
+                        self.proven -= 1;
+                    }
+                }
             }
             at = Some(tier);
         }

@@ -1,6 +1,6 @@
 //! One tier's transaction while a source comes in: batches, sessions that exist, keys that clash.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use zeroclaw::model::{KindCount, MemoryRecord, NewEvent, TaskRun, Tier};
 use zeroclaw::service::{ImportTx, ServiceError};
@@ -10,10 +10,14 @@ use zeroclaw::store::agent::transcript::Relation;
 use zeroclaw::store::agent::{conversation, memory, transcript};
 use zeroclaw::store::global::{cron, task};
 
-use super::plan::{self, Notes};
 use super::record::{ImportSession, Record, kind};
 use super::sources::ReadError;
-use super::units::{beside, message_digest, stable_id};
+use super::survey::{Notes, note};
+use super::units::{beside, message_digest};
+
+mod memories;
+
+pub(crate) use memories::{history_id, says_the_same};
 
 /// A tier's open transaction and what waits to be written.
 pub(crate) struct TierWork {
@@ -153,7 +157,7 @@ impl TierWork {
                 Relation::Differs => {
                     let place = format!("session {}", record.session_key);
                     let message = "says something else than the session of that key; kept as a session beside it";
-                    plan::note(
+                    note(
                         &mut self.notes,
                         "conflicting-session",
                         place,
@@ -321,117 +325,4 @@ impl TierWork {
         count.present += read - new as u64;
         Ok(())
     }
-
-    /// Settles who lives when a key comes twice: the newest; the other becomes its history.
-    async fn memory(&mut self, mut memory: MemoryRecord) -> Result<(), ReadError> {
-        if memory.superseded_by.is_none() {
-            let last = self
-                .living
-                .take()
-                .filter(|(key, ..)| *key == memory.key)
-                .map(|(_, id, at_ms)| (id, at_ms));
-            let before = match last {
-                Some(last) => Some(last),
-                None if self.had_memories => memory::living(&mut self.tx.tx(), &memory.key)
-                    .await
-                    .map_err(service)?,
-                None => None,
-            };
-            let mut lives = (memory.memory_id.clone(), memory.updated_at_ms);
-            if let Some((id, at_ms)) = before.filter(|(id, _)| *id != memory.memory_id) {
-                let place = format!("memory {}", memory.key);
-                let message = "stands twice under its key; the newest lives, the other is kept as its history";
-                plan::note(&mut self.notes, "repeated-key", place, message.to_owned());
-                if memory.updated_at_ms > at_ms {
-                    match self
-                        .memories
-                        .iter_mut()
-                        .find(|waiting| waiting.memory_id == id)
-                    {
-                        Some(waiting) => waiting.superseded_by = Some(memory.memory_id.clone()),
-                        None => memory::supersede(&mut self.tx.tx(), &id, &memory.memory_id)
-                            .await
-                            .map_err(service)?,
-                    }
-                } else {
-                    memory.superseded_by = Some(id.clone());
-                    lives = (id, at_ms);
-                }
-            }
-            self.living = Some((memory.key.clone(), lives.0, lives.1));
-        }
-        self.memories.push(memory);
-        if self.memories.len() >= memory::MAX_INSERT {
-            self.flush_memories().await?;
-        }
-        Ok(())
-    }
-
-    async fn flush_memories(&mut self) -> Result<(), ReadError> {
-        let memories = std::mem::take(&mut self.memories);
-        if memories.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<&str> = memories
-            .iter()
-            .map(|memory| memory.memory_id.as_str())
-            .collect();
-        let found = memory::get_many(&mut self.tx.tx(), &ids)
-            .await
-            .map_err(service)?;
-        let mut found: HashMap<String, MemoryRecord> = found
-            .into_iter()
-            .map(|memory| (memory.memory_id.clone(), memory))
-            .collect();
-        let mut new: Vec<MemoryRecord> = Vec::with_capacity(memories.len());
-        let mut present = 0;
-        for mut memory in memories {
-            match found.get(&memory.memory_id) {
-                None => {
-                    found.insert(memory.memory_id.clone(), memory.clone());
-                    new.push(memory);
-                }
-                Some(existing) if says_the_same(existing, &memory) => present += 1,
-                Some(existing) => {
-                    // An earlier or later state of the same memory from another generation.
-                    memory.superseded_by = Some(existing.memory_id.clone());
-                    memory.memory_id = history_id(&memory);
-                    if memory::get_many(&mut self.tx.tx(), &[&memory.memory_id])
-                        .await
-                        .map_err(service)?
-                        .is_empty()
-                    {
-                        new.push(memory);
-                    } else {
-                        present += 1;
-                    }
-                }
-            }
-        }
-        memory::insert(&mut self.tx.tx(), &new.iter().collect::<Vec<_>>())
-            .await
-            .map_err(service)?;
-        let count = self.count(kind::MEMORY);
-        count.imported += new.len() as u64;
-        count.present += present;
-        Ok(())
-    }
-}
-
-/// The id under which another state of a memory is kept as history.
-pub(crate) fn history_id(memory: &MemoryRecord) -> String {
-    let digest = stable_id(&[
-        memory.content.as_bytes(),
-        &memory.updated_at_ms.to_le_bytes(),
-    ]);
-    format!("{}~{}", memory.memory_id, &digest[..8])
-}
-
-/// Whether two states of a memory hold the same; its place in a chain of successors does not count.
-pub(crate) fn says_the_same(a: &MemoryRecord, b: &MemoryRecord) -> bool {
-    a.key == b.key
-        && a.content == b.content
-        && a.category == b.category
-        && a.updated_at_ms == b.updated_at_ms
-        && a.embedding == b.embedding
 }

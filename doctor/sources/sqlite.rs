@@ -64,11 +64,11 @@ impl LegacyDb {
             .tempdir_in(scratch);
         let folder = folder.map_err(FsError::at("making a private folder", scratch))?;
         let copy = folder.path().join("source.db");
-        atomic::copy_private(path, &copy)?;
+        atomic::copy_scratch(path, &copy)?;
         let [copy_wal, _, copy_journal] = sidecars(&copy);
         for (from, to) in [(&wal, &copy_wal), (&journal, &copy_journal)] {
             if has_bytes(from) {
-                atomic::copy_private(from, to)?;
+                atomic::copy_scratch(from, to)?;
             }
         }
         let conn = connect(SqliteConnectOptions::new().filename(&copy)).await?;

@@ -17,7 +17,7 @@ use crate::db::{
     Access, Db, DbCopy, DbError, OpenError, SnapshotGate, SnapshotRun, SnapshotSource,
 };
 use crate::fs::{FsError, Layout, RootLock, SharedLock, atomic, process, space};
-use crate::model::{AgentId, CheckOutcome, Tier};
+use crate::model::{AgentId, AgentRecord, CheckOutcome, Tier};
 
 /// How often to begin anew when agents come and go meanwhile.
 const TRIES: usize = 5;
@@ -106,6 +106,46 @@ fn tiers_in(layout: &Layout, registry: Vec<(String, String)>) -> Result<Vec<OwnT
     Ok(tiers)
 }
 
+/// One agent's database, where its row says; in an archive it lies where every agent's does.
+///
+/// # Errors
+///
+/// [`BackupError::StrayAgent`] when the row leads out of the root.
+pub(super) fn tier_of_agent(layout: &Layout, agent: &AgentRecord) -> Result<OwnTier, BackupError> {
+    let registered = (agent.agent_id.to_string(), agent.path.clone());
+    let mut tiers = tiers_in(layout, vec![registered])?;
+    let mut own = tiers.swap_remove(1);
+    let usual = layout.agent_db(agent.agent_id.as_str());
+    own.archive_path = relative(layout, &usual);
+    Ok(own)
+}
+
+/// Captures tiers that cannot change their number meanwhile.
+///
+/// # Errors
+///
+/// As [`capture`].
+pub(super) async fn capture_known(
+    tiers: &[OwnTier],
+    tree: &Path,
+) -> Result<Vec<OwnTier>, BackupError> {
+    let mut sources = Vec::with_capacity(tiers.len());
+    for own in tiers {
+        sources.push(SnapshotSource::open(&own.path, own.can_write()).await?);
+    }
+    for source in &mut sources {
+        source.hold().await?;
+    }
+    let targets = targets_of(tiers, tree);
+    run(sources, &targets).await?;
+    Ok(tiers.to_vec())
+}
+
+fn targets_of(tiers: &[OwnTier], tree: &Path) -> Vec<PathBuf> {
+    let paths = tiers.iter().map(|own| tree.join(&own.archive_path));
+    paths.collect()
+}
+
 fn relative(layout: &Layout, path: &Path) -> String {
     let relative = path.strip_prefix(layout.root()).unwrap_or(path);
     relative.to_string_lossy().into_owned()
@@ -156,11 +196,7 @@ pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>
         }
         // Agents may have come or gone since: asked of the control plane that is held now.
         if tiers_in(layout, sources[0].registry().await?)? == tiers {
-            let targets: Vec<PathBuf> = tiers
-                .iter()
-                .map(|own| tree.join(&own.archive_path))
-                .collect();
-            run(sources, &targets).await?;
+            run(sources, &targets_of(&tiers, tree)).await?;
             return Ok(tiers);
         }
         // Dropped sources let their writers go.

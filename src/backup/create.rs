@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::BackupError;
 use super::capture::{self, OwnTier};
 use super::gather;
-use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role};
+use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role, Scope};
 use super::pack::{pack, pack_sealed};
 use super::scrub;
 use super::seal::Seal;
@@ -15,9 +15,9 @@ use super::verify;
 use super::walk::{self, Found, Search};
 use crate::clock::{rfc3339, utc_stamp};
 use crate::fs::fault;
-use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, SEALED_SUFFIX};
+use crate::fs::layout::{AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX, SEALED_SUFFIX};
 use crate::fs::{FsError, FsErrorKind, Layout, atomic, space};
-use crate::model::Tier;
+use crate::model::{AgentRecord, Tier};
 
 /// Characters of the identity in an archive's name.
 const SHORT_ID: usize = 8;
@@ -43,6 +43,8 @@ pub struct BackupJob {
     pub seal: Option<Seal>,
     /// More files, relative to the root, that nobody writes now.
     pub extra: Vec<PathBuf>,
+    /// This agent alone, by its row in the registry; `None` for the whole root.
+    pub agent: Option<AgentRecord>,
 }
 
 /// A backup that was made, or would be.
@@ -115,7 +117,10 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         atomic::create_dir_private(&beside)?;
     }
     let staging = Staging::create(&beside, &job.id)?;
-    let tiers = capture::capture(&job.layout, &staging.tree()).await?;
+    let tiers = match &job.agent {
+        Some(_) => capture::capture_known(&outline.tiers, &staging.tree()).await?,
+        None => capture::capture(&job.layout, &staging.tree()).await?,
+    };
     fault("backup.captured");
     let described = capture::describe(&tiers, &staging.tree(), job.with_secrets).await?;
     let (mut members, taken_out) = described;
@@ -168,7 +173,10 @@ struct Outline {
 impl Outline {
     async fn of(job: &BackupJob) -> Result<Self, BackupError> {
         let archive = destination(job)?;
-        let tiers = capture::tiers_of(&job.layout).await?;
+        let tiers = match &job.agent {
+            Some(agent) => vec![capture::tier_of_agent(&job.layout, agent)?],
+            None => capture::tiers_of(&job.layout).await?,
+        };
         capture::prove(&job.layout, &tiers).await?;
         let found = walk_root(job, &tiers).await?;
         let files = found.foreign.iter().chain(&found.files);
@@ -196,13 +204,18 @@ async fn walk_root(job: &BackupJob, tiers: &[OwnTier]) -> Result<Found, BackupEr
     let layout = job.layout.clone();
     let databases: Vec<PathBuf> = tiers.iter().map(|own| own.path.clone()).collect();
     let (with_secrets, include_workspace) = (job.with_secrets, job.include_workspace);
+    let agent = job.agent.as_ref().map(|agent| agent.agent_id.clone());
     let walked = tokio::task::spawn_blocking(move || {
-        walk::walk(&Search {
+        let search = Search {
             layout: &layout,
             databases: &databases,
             with_secrets,
             include_workspace,
-        })
+        };
+        match agent {
+            Some(agent) => walk::walk_agent(&search, &agent),
+            None => walk::walk(&search),
+        }
     });
     walked.await.map_err(|_| BackupError::Stopped)
 }
@@ -210,14 +223,15 @@ async fn walk_root(job: &BackupJob, tiers: &[OwnTier]) -> Result<Found, BackupEr
 /// The archive's path: in a folder that exists, under a name that is free.
 fn destination(job: &BackupJob) -> Result<PathBuf, BackupError> {
     let short: String = job.id.chars().take(SHORT_ID).collect();
-    let name = format!(
-        "{ARCHIVE_PREFIX}{}-{short}{}",
-        utc_stamp(job.now_ms),
-        match job.seal {
-            Some(_) => SEALED_SUFFIX,
-            None => ARCHIVE_SUFFIX,
-        }
-    );
+    let prefix = match &job.agent {
+        Some(agent) => format!("{AGENT_ARCHIVE_PREFIX}{}-", agent.agent_id),
+        None => ARCHIVE_PREFIX.to_owned(),
+    };
+    let suffix = match &job.seal {
+        Some(_) => SEALED_SUFFIX,
+        None => ARCHIVE_SUFFIX,
+    };
+    let name = format!("{prefix}{}-{short}{suffix}", utc_stamp(job.now_ms));
     let Some(output) = &job.output else {
         return Ok(job.layout.backups_dir().join(name));
     };
@@ -280,6 +294,11 @@ fn manifest(job: &BackupJob, members: Vec<Member>, mut found: Found) -> Manifest
         id: job.id.clone(),
         created_at_ms: job.now_ms,
         created_at: rfc3339(job.now_ms),
+        scope: match &job.agent {
+            Some(_) => Scope::Agent,
+            None => Scope::Root,
+        },
+        agent: job.agent.clone(),
         has_secrets: job.with_secrets,
         members,
         left_out: found.left_out,

@@ -79,6 +79,9 @@ pub enum BackupError {
         /// The one agent, if not all.
         agent: Option<AgentId>,
     },
+    /// Retention was asked for without a rule.
+    #[error("no rule says which archives to keep, so none is deleted")]
+    NoRule,
     /// The place for the work has too little room.
     #[error("{} has {free} bytes free, {needed} are needed", .path.display())]
     NoSpace {
@@ -161,6 +164,14 @@ pub enum BackupError {
         /// The agent.
         agent: AgentId,
     },
+    /// The archive is of one agent, and a whole root was to be restored.
+    #[error("{} holds agent {agent} alone, not a root", .archive.display())]
+    OneAgent {
+        /// The archive.
+        archive: PathBuf,
+        /// The agent.
+        agent: AgentId,
+    },
     /// One agent can only be restored into an existing root.
     #[error("no state in {}", .target.display())]
     NotInitialised {
@@ -212,7 +223,11 @@ impl BackupError {
             | Self::StrayAgent { .. }
             | Self::Journal { .. } => ErrorKind::Damaged,
             Self::Newer { .. } => ErrorKind::NewerSchema,
-            Self::NeedsYes { .. } | Self::Exists { .. } | Self::Link { .. } => ErrorKind::Refused,
+            Self::NeedsYes { .. }
+            | Self::NoRule
+            | Self::Exists { .. }
+            | Self::OneAgent { .. }
+            | Self::Link { .. } => ErrorKind::Refused,
             Self::NoSpace { .. } | Self::FewFiles { .. } => ErrorKind::NoSpace,
             Self::AgentsChanging { .. } => ErrorKind::Busy,
             Self::NotInitialised { .. } => ErrorKind::NotInitialised,
@@ -248,6 +263,9 @@ impl BackupError {
                 target,
                 agent,
             } => return Some(consent(archive, target, agent.as_ref())),
+            Self::NoRule => {
+                "say what to keep, for example --keep-last 7 --keep-weekly 8; 0 switches a rule off"
+            }
             Self::NoSpace { .. } => {
                 "make room, or choose another place: --output for an archive, TMPDIR for a verification"
             }
@@ -262,6 +280,12 @@ impl BackupError {
             }
             Self::NoAgent { .. } => {
                 "`zeroclaw backup verify ARCHIVE` shows which agents an archive holds"
+            }
+            Self::OneAgent { archive, .. } => {
+                return Some(format!(
+                    "`zeroclaw agents import '{}'` takes it into this root",
+                    archive.display()
+                ));
             }
             Self::NotInitialised { .. } => {
                 "restore the whole archive, or run `zeroclaw init` first"

@@ -159,7 +159,7 @@ async fn copy(
 ) -> Result<Option<Member>, BackupError> {
     let from = root.join(&file.path);
     let to = staging.place(&file.path)?;
-    let copied = tokio::task::spawn_blocking(move || atomic::copy_private(&from, &to));
+    let copied = tokio::task::spawn_blocking(move || atomic::copy_scratch(&from, &to));
     let (bytes, digest) = match copied.await.map_err(|_| BackupError::Stopped)? {
         Ok(copied) => copied,
         Err(error) if error.kind() == FsErrorKind::NotFound => {

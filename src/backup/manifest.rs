@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::names;
-use crate::model::AgentId;
+use crate::fs::Layout;
+use crate::model::{AgentId, AgentRecord};
 
 /// Version of the format; a reader refuses a newer one.
 pub const FORMAT_VERSION: i64 = 1;
@@ -21,6 +22,17 @@ pub const DIGEST_NAME: &str = "manifest.sha256";
 pub(super) const MAX_MEMBERS: usize = 100_000;
 /// Largest manifest, bytes.
 pub(super) const MAX_MANIFEST_BYTES: u64 = 64 << 20;
+
+/// What an archive is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// A whole root.
+    #[default]
+    Root,
+    /// One agent, to be moved.
+    Agent,
+}
 
 /// What an archive holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +47,12 @@ pub struct Manifest {
     pub created_at_ms: i64,
     /// The same as text.
     pub created_at: String,
+    /// What it is of; archives that do not say are of a root.
+    #[serde(default)]
+    pub scope: Scope,
+    /// The agent's row in the registry it came from; only for [`Scope::Agent`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<AgentRecord>,
     /// Whether secrets were left in.
     pub has_secrets: bool,
     /// Every other member but the digest.
@@ -74,10 +92,11 @@ pub struct Member {
 }
 
 impl Member {
-    /// Whether it comes back as a program: only an agent's own files do, where their owner could run them.
+    /// Whether it comes back as a program: files that are not ours do, where their owner could run them.
     #[must_use]
     pub fn is_program(&self) -> bool {
-        self.kind == MemberKind::Workspace && self.mode & 0o100 != 0
+        let may_be = matches!(self.kind, MemberKind::Workspace | MemberKind::File);
+        may_be && self.mode & 0o100 != 0
     }
 }
 
@@ -261,6 +280,7 @@ impl Manifest {
                 ));
             }
         }
+        self.check_scope()?;
         let databases: HashSet<&str> = self
             .members
             .iter()
@@ -274,6 +294,44 @@ impl Manifest {
             }
         }
         Ok(())
+    }
+
+    /// One agent's archive holds its database, its row, and nothing but its workspace besides.
+    fn check_scope(&self) -> Result<(), ManifestFault> {
+        if self.scope == Scope::Root {
+            return match &self.agent {
+                Some(_) => Err(ManifestFault::bad(
+                    MANIFEST_NAME,
+                    "has the row of one agent and claims to be of a root",
+                )),
+                None => Ok(()),
+            };
+        }
+        let Some(agent) = &self.agent else {
+            return Err(ManifestFault::bad(MANIFEST_NAME, "lacks the agent's row"));
+        };
+        let database = Layout::agent_db_relative(agent.agent_id.as_str());
+        let database = database.to_string_lossy();
+        let workspace = names::workspace_prefix(&agent.agent_id);
+        let mut has_database = false;
+        for member in &self.members {
+            let path = member.archive_path.as_str();
+            let is_database = path == database && member.agent_id.as_ref() == Some(&agent.agent_id);
+            has_database |= is_database;
+            let is_foreign = member.role == Some(Role::Foreign);
+            let is_workspace = path.starts_with(&workspace)
+                && (is_foreign || member.kind == MemberKind::Workspace);
+            if !is_database && !is_workspace {
+                return Err(ManifestFault::bad(
+                    path,
+                    "has no place in an agent's archive",
+                ));
+            }
+        }
+        match has_database {
+            true => Ok(()),
+            false => Err(ManifestFault::bad(&database, "is missing")),
+        }
     }
 }
 

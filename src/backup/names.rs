@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::manifest::{DIGEST_NAME, MANIFEST_NAME, Member, MemberKind, Role};
 use crate::fs::layout::RESTORE_PREFIX;
+use crate::model::AgentId;
 
 /// Longest path, bytes.
 pub(super) const MAX_PATH_BYTES: usize = 1_024;
@@ -119,6 +120,11 @@ pub(super) fn fits(member: &Member) -> bool {
             !is_tier_path && path != "config.toml" && path != ".secret_key"
         }
     }
+}
+
+/// How the paths of an agent's workspace begin.
+pub(super) fn workspace_prefix(agent: &AgentId) -> String {
+    format!("agents/{agent}/workspace/")
 }
 
 /// Whether a path is of the form `agents/<id>/workspace/…`.

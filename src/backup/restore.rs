@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::BackupError;
 use super::capture;
 use super::journal::{Journal, Phase, Register, Swap, exists, staged};
-use super::manifest::{Manifest, Member, MemberKind, Role};
+use super::manifest::{Manifest, Member, MemberKind, Role, Scope};
 use super::seal::Key;
 use super::verify::{self, Verified, need};
 use crate::clock::Clock;
@@ -88,6 +88,12 @@ pub async fn plan_restore(
     manifest: &Manifest,
 ) -> Result<Vec<PlanStep>, BackupError> {
     let layout = &job.layout;
+    if let (Scope::Agent, Some(agent)) = (manifest.scope, &manifest.agent) {
+        return Err(BackupError::OneAgent {
+            archive: job.archive.clone(),
+            agent: agent.agent_id.clone(),
+        });
+    }
     let wanted = wanted(job, manifest)?;
     for member in &wanted {
         refuse_links(layout.root(), &member.archive_path)?;
@@ -209,7 +215,11 @@ pub async fn recover(layout: &Layout, clock: &Clock) -> Result<(), BackupError> 
     }
 }
 
-async fn roll_forward(layout: &Layout, journal: Journal, now_ms: i64) -> Result<(), BackupError> {
+pub(super) async fn roll_forward(
+    layout: &Layout,
+    journal: Journal,
+    now_ms: i64,
+) -> Result<(), BackupError> {
     let moved = (journal.clone(), layout.clone());
     let swapped = tokio::task::spawn_blocking(move || moved.0.swap(&moved.1));
     swapped.await.map_err(|_| BackupError::Stopped)??;
@@ -268,7 +278,7 @@ async fn stage(job: &RestoreJob, verified: &Verified) -> Result<Option<Register>
         Some(agent) => register(job, verified, agent, &mut copy).await.map(Some),
         None => {
             let bytes = i64::try_from(verified.bytes).unwrap_or(i64::MAX);
-            let archive = job.archive.to_string_lossy();
+            let archive = stored(job);
             let run = record(job, verified);
             let marked = copy.mark_restored(&verified.manifest.id, &archive, bytes, &run);
             marked.await.map(|()| None).map_err(Into::into)
@@ -296,13 +306,19 @@ async fn register(
     })
 }
 
+/// The archive as the target's control plane keeps it.
+fn stored(job: &RestoreJob) -> String {
+    let path = job.layout.stored(&job.archive);
+    path.to_string_lossy().into_owned()
+}
+
 fn record(job: &RestoreJob, verified: &Verified) -> BackupRun {
     BackupRun {
         id: job.id.clone(),
         kind: BackupKind::Restore,
         created_at_ms: job.now_ms,
         finished_at_ms: Some(job.now_ms),
-        archive_path: job.archive.to_string_lossy().into_owned(),
+        archive_path: stored(job),
         archive_bytes: i64::try_from(verified.bytes).ok(),
         status: BackupStatus::Completed,
         error: None,
@@ -310,7 +326,7 @@ fn record(job: &RestoreJob, verified: &Verified) -> BackupRun {
     }
 }
 
-fn synced(path: &Path) -> Result<(), BackupError> {
+pub(super) fn synced(path: &Path) -> Result<(), BackupError> {
     let synced = std::fs::File::open(path).and_then(|file| file.sync_all());
     synced.map_err(FsError::at("sync", path))?;
     if let Some(folder) = path.parent() {
@@ -332,7 +348,7 @@ fn wanted<'a>(job: &RestoreJob, manifest: &'a Manifest) -> Result<Vec<&'a Member
     Ok(vec![member])
 }
 
-fn global_path(manifest: &Manifest) -> Result<String, BackupError> {
+pub(super) fn global_path(manifest: &Manifest) -> Result<String, BackupError> {
     let global = manifest.members.iter();
     let mut global = global.filter(|member| member.role == Some(Role::Global));
     // Proved by the verification; asked again rather than assumed.
@@ -376,7 +392,7 @@ fn agent_databases(layout: &Layout) -> Result<Vec<String>, FsError> {
 }
 
 /// Folders above a restored file must be the root's own.
-fn refuse_links(root: &Path, path: &str) -> Result<(), BackupError> {
+pub(super) fn refuse_links(root: &Path, path: &str) -> Result<(), BackupError> {
     let mut folder = root.to_owned();
     let parts: Vec<&str> = path.split('/').collect();
     for part in &parts[..parts.len() - 1] {

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::BackupError;
 use super::archive::Opened;
 use super::capture;
-use super::manifest::{Manifest, Member, MemberKind, Role};
+use super::manifest::{Manifest, Member, MemberKind, Role, Scope};
 use super::restore::{RestoreJob, plan_restore};
 use super::seal::{Encryption, Key};
 use super::staging::scratch;
@@ -82,7 +82,9 @@ pub async fn verify(archive: &Path, key: Option<&Key>) -> Result<Verified, Backu
     let read = reading.await.map_err(|_| BackupError::Stopped)?;
     failed.map_or(Ok(()), Err)?;
     read?;
-    check_registry(archive, &manifest, registry.as_deref())?;
+    if manifest.scope == Scope::Root {
+        check_registry(archive, &manifest, registry.as_deref())?;
+    }
     Ok(Verified {
         manifest,
         bytes,
@@ -278,7 +280,11 @@ async fn prove_foreign(
     compare_rows(archive, member, db).await
 }
 
-async fn compare_rows(archive: &Path, member: &Member, db: &mut DbCopy) -> Result<(), BackupError> {
+pub(super) async fn compare_rows(
+    archive: &Path,
+    member: &Member,
+    db: &mut DbCopy,
+) -> Result<(), BackupError> {
     let rows = db.rows().await?;
     let listed = member.rows.clone().unwrap_or_default();
     let tables: std::collections::BTreeSet<&String> = rows.keys().chain(listed.keys()).collect();
@@ -376,6 +382,9 @@ pub async fn rehearse(
     verified: &Verified,
     clock: &Clock,
 ) -> Result<(), BackupError> {
+    if let (Scope::Agent, Some(agent)) = (verified.manifest.scope, &verified.manifest.agent) {
+        return super::adopt::rehearse(archive, key, verified, &agent.agent_id, clock).await;
+    }
     let scratch = scratch()?;
     let layout = Layout::new(scratch.path().join("root"));
     crate::fs::atomic::create_dir_private(&layout.state_dir())?;

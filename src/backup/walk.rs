@@ -13,8 +13,11 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::manifest::{LeftOut, MemberKind};
 use super::{names, staging};
-use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX, SEALED_SUFFIX};
+use crate::fs::layout::{
+    AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX, SEALED_SUFFIX,
+};
 use crate::fs::{Layout, atomic, sidecars};
+use crate::model::AgentId;
 
 /// Entries listed as left out, at most; the rest is counted.
 const MAX_LEFT_OUT: usize = 1_000;
@@ -91,10 +94,40 @@ enum Verdict {
 
 /// Walks a root.
 pub(super) fn walk(search: &Search<'_>) -> Found {
+    walk_from(search, search.layout.root())
+}
+
+/// Walks one agent's folder, of which nothing but the workspace travels with it.
+pub(super) fn walk_agent(search: &Search<'_>, agent: &AgentId) -> Found {
+    let folder = search.layout.agent_dir(agent.as_str());
+    if !folder.exists() {
+        // Its database lies elsewhere, and it has no workspace.
+        return Found::default();
+    }
+    let mut found = walk_from(search, &folder);
+    let mut left_out = Vec::new();
+    for files in [&mut found.files, &mut found.foreign] {
+        files.retain(|file| {
+            let travels = names::is_in_workspace(&file.path);
+            if !travels {
+                left_out.push(LeftOut {
+                    path: file.path.clone(),
+                    reason: "no part of what moves with an agent".to_owned(),
+                    is_secret: false,
+                });
+            }
+            travels
+        });
+    }
+    found.left_out.append(&mut left_out);
+    found
+}
+
+fn walk_from(search: &Search<'_>, start: &Path) -> Found {
     let mut found = Found::default();
     let known = Known::of(search);
     let root = search.layout.root();
-    let mut entries = WalkDir::new(root)
+    let mut entries = WalkDir::new(start)
         .min_depth(1)
         .follow_links(false)
         .sort_by_file_name()
@@ -260,7 +293,11 @@ fn judge(
     if names::is_in_workspace(path) {
         return Ok(Verdict::Take(MemberKind::Workspace));
     }
-    Ok(Verdict::LeaveOut("not part of the state"))
+    // What nobody here knows may be somebody's only copy: it travels, unless it could be a secret.
+    Ok(search.secret(
+        Verdict::Take(MemberKind::File),
+        "not part of the state, and it may hold secrets",
+    ))
 }
 
 fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
@@ -290,8 +327,9 @@ fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
 
 fn is_archive_name(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
+    let is_ours = name.starts_with(ARCHIVE_PREFIX) || name.starts_with(AGENT_ARCHIVE_PREFIX);
     let ends = [ARCHIVE_SUFFIX, SEALED_SUFFIX];
-    name.starts_with(ARCHIVE_PREFIX) && ends.iter().any(|end| name.ends_with(end))
+    is_ours && ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a regular file begins as a SQLite database does.

@@ -109,7 +109,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
-    use crate::backup::manifest::{DIGEST_NAME, FORMAT_VERSION, MANIFEST_NAME, digest_line};
+    use crate::backup::manifest::{DIGEST_NAME, FORMAT_VERSION, MANIFEST_NAME, Scope, digest_line};
 
     fn manifest(id: &str) -> Manifest {
         Manifest {
@@ -118,6 +118,8 @@ mod tests {
             id: id.to_owned(),
             created_at_ms: 0,
             created_at: String::new(),
+            scope: Scope::Root,
+            agent: None,
             has_secrets: false,
             members: Vec::new(),
             left_out: Vec::new(),

@@ -7,7 +7,10 @@ use zeroclaw::service::{AgentOverview, Request, Response};
 use super::output::{Column, Fields, Table, or_dash, size, time};
 use super::{CliError, Context, Exit, ask};
 
-/// Show agents
+mod export;
+mod import;
+
+/// Show agents, and move one from root to root
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List all agents, retired ones too
@@ -16,6 +19,35 @@ pub(crate) enum AgentsCommand {
     /// Show one agent and how much it holds
     #[command(after_long_help = Exit::help_of_named())]
     Show(ShowArgs),
+    /// Write one agent to an archive, to be moved
+    ///
+    /// One compressed file of the format of backups, readable by you alone, with the agent's database
+    /// and its row in the registry. Keys, configuration, scheduled jobs and tasks stay. It is read back
+    /// before it gets its name, never overwrites a file, and does not count as a backup.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Export(export::ExportArgs),
+    /// Take one agent in from an archive
+    ///
+    /// From an archive of `agents export`, or with --agent from a backup. The archive is proved first.
+    /// A name that is taken is refused, nothing is merged or replaced, and an import that is cut off
+    /// leaves nothing or the whole agent. Without --yes nothing is written.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Import(import::ImportArgs),
 }
 
 #[derive(Args, Debug)]
@@ -30,6 +62,8 @@ impl AgentsCommand {
         match self {
             Self::List => list(context).await,
             Self::Show(args) => show(context, args.agent).await,
+            Self::Export(args) => export::run(context, args).await,
+            Self::Import(args) => import::run(context, args).await,
         }
     }
 }

@@ -5,9 +5,10 @@ use clap::Subcommand;
 use super::{CliError, Context, Exit};
 
 mod create;
-mod key;
+pub(crate) mod key;
 mod list;
-mod report;
+mod prune;
+pub(super) mod report;
 mod restore;
 mod verify;
 
@@ -55,8 +56,27 @@ pub(crate) enum BackupCommand {
     ]))]
     Restore(restore::RestoreArgs),
     /// List backups, verifications and restores, newest first
-    #[command(after_long_help = Exit::help_of_look())]
+    ///
+    /// With --archives the archives in a folder are listed too, whoever made them.
+    #[command(after_long_help = Exit::help_of_named())]
     List(list::ListArgs),
+    /// Delete archives that no rule keeps
+    ///
+    /// The rules count archives, never ages: --keep-daily 7 keeps the newest archive of each of the
+    /// last seven days that have one. Days, ISO weeks and months are those of UTC. An archive stays
+    /// if one rule keeps it. The newest good one always stays, and so do those dated in the future,
+    /// those made by an import, those with a name of your own, and files that cannot be read.
+    ///
+    /// Without --yes the plan is printed, nothing is deleted, and the exit code is 10. All archives
+    /// of the folder count together: give each root a folder of its own.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::Findings,
+        Exit::NotInitialised,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Prune(prune::PruneArgs),
 }
 
 impl BackupCommand {
@@ -66,6 +86,7 @@ impl BackupCommand {
             Self::Verify(args) => verify::run(context, args).await,
             Self::Restore(args) => restore::run(context, args).await,
             Self::List(args) => list::run(context, args).await,
+            Self::Prune(args) => prune::run(context, args).await,
         }
     }
 }

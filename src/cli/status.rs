@@ -3,7 +3,7 @@
 use clap::Args;
 use zeroclaw::service::{Request, Response, StatusReport, TierStatus};
 
-use super::output::{Column, Fields, Table, or_dash, size, time};
+use super::output::{Column, Fields, Table, or_dash, size, span, time};
 use super::{CliError, Context, Exit, ask};
 
 /// Show the root, its databases and what was last done
@@ -59,6 +59,9 @@ fn show(context: &Context, status: &StatusReport) -> Result<(), CliError> {
             out.warn(&format!("{}: {error}", tier.tier));
         }
     }
+    for warning in &status.warnings {
+        out.warn(warning);
+    }
     for warning in &status.config_warnings {
         out.warn(&format!("config: {warning}"));
     }
@@ -71,8 +74,9 @@ fn summary(status: &StatusReport) -> Fields {
             .archive_bytes
             .and_then(|bytes| u64::try_from(bytes).ok());
         format!(
-            "{}  {}  {}",
+            "{}  {} ago  {}  {}",
             time(run.created_at_ms),
+            or_dash(status.backup_age_ms.map(span)),
             or_dash(bytes.map(size)),
             run.archive_path
         )

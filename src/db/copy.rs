@@ -207,6 +207,23 @@ impl DbCopy {
         Ok(())
     }
 
+    /// Makes a copied agent's database that of `agent`.
+    ///
+    /// `schema_meta` is the only place in the tier that names its agent; keys of sessions are opaque.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`] when SQLite fails; nothing is changed then.
+    pub async fn give_to(&mut self, agent: &AgentId) -> Result<(), DbError> {
+        let mut tx = self.conn.begin_with("BEGIN IMMEDIATE").await?;
+        sqlx::query("UPDATE schema_meta SET agent_id = ?1 WHERE role = 'agent'")
+            .bind(agent.as_str())
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
     /// Closes the copy; no sidecar stays beside it.
     ///
     /// # Errors

@@ -191,6 +191,14 @@ pub enum OpenError {
         /// What it is instead.
         found: String,
     },
+    /// The file holds no schema: who was to make it was cut off.
+    #[error("{} is not the {expected} database: it is empty", .path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// The tier looked for.
+        expected: String,
+    },
     /// A table that its version promises is missing; it is not made up empty.
     #[error("{} lacks the table {table} of schema version {version}", .path.display())]
     MissingTable {
@@ -241,7 +249,9 @@ impl OpenError {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Exists { .. } => ErrorKind::Refused,
             Self::TooNew { .. } => ErrorKind::NewerSchema,
-            Self::WrongFile { .. } | Self::MissingTable { .. } => ErrorKind::Damaged,
+            Self::WrongFile { .. } | Self::MissingTable { .. } | Self::Empty { .. } => {
+                ErrorKind::Damaged
+            }
             Self::Locked { .. } => ErrorKind::Busy,
             Self::Db(error) => error.kind().into(),
             Self::Fs(error) => error.kind().into(),
@@ -260,7 +270,7 @@ impl OpenError {
                 "update zeroclaw, or restore a backup made by this release; nothing was changed",
             ),
             Self::TooOld { .. } => Some("run `zeroclaw doctor --fix` to migrate it"),
-            Self::MissingTable { .. } | Self::WrongFile { .. } => {
+            Self::MissingTable { .. } | Self::WrongFile { .. } | Self::Empty { .. } => {
                 Some("restore it from a backup: `zeroclaw backup list`")
             }
             Self::Locked { .. } => Some("wait for the other zeroclaw process, or stop it"),

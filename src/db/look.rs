@@ -98,12 +98,12 @@ pub(super) fn copy_into(path: &Path, place: &Path) -> Result<Look, OpenError> {
         .tempdir_in(place)
         .map_err(fs::FsError::at("copying aside", path))?;
     let target = dir.path().join("look.sqlite");
-    fs::atomic::copy_private(path, &target)?;
+    fs::atomic::copy_scratch(path, &target)?;
     let [wal, _, journal] = fs::sidecars(path);
     let [target_wal, _, target_journal] = fs::sidecars(&target);
     for (from, to) in [(wal, target_wal), (journal, target_journal)] {
         if from.exists() {
-            fs::atomic::copy_private(&from, &to)?;
+            fs::atomic::copy_scratch(&from, &to)?;
         }
     }
     Ok(Look::Copy(dir, target))

@@ -11,6 +11,7 @@ mod bind;
 mod check;
 mod copy;
 mod error;
+mod identity;
 mod look;
 mod migrate;
 mod open;

@@ -12,8 +12,9 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::task::JoinHandle;
 
 use super::error::{DbError, OpenError};
+use super::identity::identify;
 use super::look::{self, Look};
-use super::open::{Durability, identify, read_options, write_options};
+use super::open::{Durability, read_options, write_options};
 use super::tx::begin_immediate;
 use crate::fs;
 use crate::model::Tier;

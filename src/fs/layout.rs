@@ -14,10 +14,14 @@ const ROOT_FOLDER: &str = ".zeroclaw";
 pub const RESTORE_PREFIX: &str = ".restore-";
 /// How the names of archives begin.
 pub const ARCHIVE_PREFIX: &str = "zeroclaw-backup-";
+/// How the names of archives of one agent begin: never taken for a backup of the root.
+pub const AGENT_ARCHIVE_PREFIX: &str = "zeroclaw-agent-";
 /// How the names of archives end.
 pub const ARCHIVE_SUFFIX: &str = ".tar.gz";
 /// How the names of encrypted archives end.
 pub const SEALED_SUFFIX: &str = ".tar.gz.age";
+/// How the names of archives end that an import makes before its first change.
+pub const BEFORE_IMPORT_SUFFIX: &str = "-before-import.tar.gz";
 
 /// Every path of one root. Computes only; touches no disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,12 @@ impl Layout {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// A path as the state keeps it: relative to the root where it lies inside, so that a moved root still finds it.
+    #[must_use]
+    pub fn stored<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
     }
 
     /// The user's configuration: read, never written.

@@ -2,8 +2,39 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 /// Where the start time stands in `/proc/<pid>/stat`, counted after the name in brackets: field 22 of proc(5).
 const START_TIME_AFTER_NAME: usize = 22 - 3;
+
+/// A process, written down so that another one can tell later whether it lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessMark {
+    pid: u32,
+    start_ticks: Option<u64>,
+    boot_id: Option<String>,
+}
+
+impl ProcessMark {
+    /// This process.
+    #[must_use]
+    pub fn own() -> Self {
+        let pid = std::process::id();
+        Self {
+            pid,
+            start_ticks: start_ticks(pid),
+            boot_id: boot_id(),
+        }
+    }
+
+    /// Whether it has ended; `None` where the system does not tell.
+    #[must_use]
+    pub fn is_gone(&self) -> Option<bool> {
+        self.start_ticks?;
+        // The id alone is not enough: it is reused.
+        Some(self.boot_id != boot_id() || self.start_ticks != start_ticks(self.pid))
+    }
+}
 
 /// Gives the id of this boot of the machine; `None` where the system does not tell.
 #[must_use]
@@ -75,5 +106,16 @@ mod tests {
         assert!(start_ticks(std::process::id()).is_some());
         assert_eq!(start_ticks(u32::MAX), None);
         assert!(boot_id().is_some());
+        assert_eq!(ProcessMark::own().is_gone(), Some(false));
+        let other_start = ProcessMark {
+            start_ticks: Some(1),
+            ..ProcessMark::own()
+        };
+        let unknown = ProcessMark {
+            start_ticks: None,
+            ..ProcessMark::own()
+        };
+        assert_eq!(other_start.is_gone(), Some(true));
+        assert_eq!(unknown.is_gone(), None);
     }
 }

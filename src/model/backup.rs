@@ -39,6 +39,59 @@ text_enum!(BackupStatus {
     Interrupted => "interrupted",
 });
 
+/// How old the newest good backup is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackupFreshness {
+    /// There is none.
+    Missing,
+    /// Recent enough.
+    Fresh,
+    /// Older than it should be.
+    Stale,
+}
+
+text_enum!(BackupFreshness { Missing => "missing", Fresh => "fresh", Stale => "stale" });
+
+/// Why retention keeps an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepReason {
+    /// One of the newest.
+    Last,
+    /// The newest of its day.
+    Daily,
+    /// The newest of its week.
+    Weekly,
+    /// The newest of its month.
+    Monthly,
+    /// The newest of all: it stays whatever the rules say.
+    Newest,
+    /// Dated later than now: a clock was wrong, and its age is not known.
+    Future,
+    /// Made by an import before its first change.
+    BeforeImport,
+    /// A person named it.
+    OwnName,
+    /// It holds no control plane, so it is no backup of a whole root.
+    NotWhole,
+    /// No rule was given.
+    NoRule,
+}
+
+text_enum!(KeepReason {
+    Last => "last",
+    Daily => "daily",
+    Weekly => "weekly",
+    Monthly => "monthly",
+    Newest => "newest",
+    Future => "future",
+    BeforeImport => "before_import",
+    OwnName => "own_name",
+    NotWhole => "not_whole",
+    NoRule => "no_rule",
+});
+
 /// One backup, verification or restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupRun {

@@ -18,7 +18,7 @@ mod tier;
 mod transcript;
 
 pub use agent::{AgentRecord, AgentStatus};
-pub use backup::{BackupKind, BackupRun, BackupStatus};
+pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,

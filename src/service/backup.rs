@@ -3,15 +3,18 @@
 //! Making and verifying an archive need no lock: SQLite's own locks give a consistent copy beside whoever writes.
 //! Only a restore takes the root for itself.
 
+pub(super) mod freshness;
 mod keys;
 mod record;
 mod report;
+mod retention;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::record::Recorder;
-use self::report::{create_report, member_reports};
+pub(super) use self::report::create_report;
+use self::report::member_reports;
 use super::{Service, ServiceError};
 use crate::backup::{self, BackupError, BackupJob, Key, Manifest, RestoreJob, Seal};
 use crate::clock::Clock;
@@ -23,8 +26,15 @@ pub use self::keys::{KeySource, SealSource};
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
-pub use crate::backup::{Encryption, LeftOut, MemberKind, PlanAction, PlanStep, Proof, Role};
+pub use self::retention::{
+    ArchiveInfo, PruneAction, PruneItem, PruneOptions, PruneReport, Untouched, inventory, prune,
+};
+pub use crate::backup::{
+    Encryption, LeftOut, MemberKind, PlanAction, PlanStep, Proof, Role, Rules, Scope,
+};
 
+/// Things left out of an archive that a restore tells of one by one.
+const MAX_TOLD: usize = 20;
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
 
@@ -88,6 +98,7 @@ async fn make(
         verify: options.verify,
         seal,
         extra,
+        agent: None,
     };
     if options.dry_run {
         let done = backup::plan(&job).await?;
@@ -98,7 +109,10 @@ async fn make(
     let result = backup::create(&job).await;
     run.finished_at_ms = Some(clock.now_ms());
     match &result {
-        Ok(done) => record::completed(&mut run, &done.archive, done.bytes, &done.manifest),
+        Ok(done) => {
+            let archive = layout.stored(&done.archive);
+            record::completed(&mut run, archive, done.bytes, &done.manifest);
+        }
         Err(error) => record::failed(&mut run, error),
     }
     recorder.finish(&run).await;
@@ -128,14 +142,17 @@ pub async fn verify(
     let mut run = record::run(&new_id(), BackupKind::Verify, clock.now_ms());
     let result = prove(&archive, key.as_ref(), &clock, deep).await;
     run.finished_at_ms = Some(clock.now_ms());
-    run.archive_path = archive.to_string_lossy().into_owned();
+    let layout = root.map(|root| Layout::new(root.to_owned()));
+    let stored = layout
+        .as_ref()
+        .map_or(archive.as_path(), |it| it.stored(&archive));
+    run.archive_path = stored.to_string_lossy().into_owned();
     match &result {
         Ok(verified) => {
-            record::completed(&mut run, &archive, verified.bytes, &verified.manifest);
+            record::completed(&mut run, stored, verified.bytes, &verified.manifest);
         }
         Err(error) => record::failed(&mut run, error),
     }
-    let layout = root.map(|root| Layout::new(root.to_owned()));
     let mut findings = Vec::new();
     if let Some(layout) = layout.filter(|layout| layout.global_db().exists()) {
         let mut recorder = Recorder::for_root(&layout, &clock);
@@ -147,6 +164,7 @@ pub async fn verify(
     Ok(VerifyReport {
         archive,
         id: verified.manifest.id.clone(),
+        scope: verified.manifest.scope,
         created_at_ms: verified.manifest.created_at_ms,
         encryption: verified.encryption,
         members: member_reports(verified.manifest),
@@ -227,7 +245,7 @@ pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreRep
 }
 
 /// Takes the target for the restore, off the runtime's threads: waiting blocks.
-async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> {
+pub(super) async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> {
     let layout = layout.clone();
     let holder = Holder {
         kind: HolderKind::Restore,
@@ -239,7 +257,7 @@ async fn take(layout: &Layout, since_ms: i64) -> Result<RootLock, ServiceError> 
 }
 
 /// What the lock would say, without taking it.
-fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
+pub(super) fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
     match RootLock::shared_if_present(layout)? {
         SharedLock::WriterAlive(holder) => Err(LockError::Held {
             path: layout.daemon_lock(),
@@ -251,11 +269,17 @@ fn refuse_held(layout: &Layout) -> Result<(), ServiceError> {
     }
 }
 
-fn notes(manifest: &Manifest) -> Vec<String> {
-    let mut notes = vec![format!(
+/// Restoring is time travel.
+pub(super) fn notes_of_age(manifest: &Manifest) -> Vec<String> {
+    vec![format!(
         "the state is that of {}; what happened since is not in it",
         manifest.created_at
-    )];
+    )]
+}
+
+fn notes(manifest: &Manifest) -> Vec<String> {
+    let mut notes = notes_of_age(manifest);
+    notes.push("leases are not brought back: they name processes of that moment".to_owned());
     if !manifest.has_secrets {
         notes.push(
             "the archive was made without secrets: what follows is not in it and comes back by hand, or stays as it \
@@ -263,16 +287,23 @@ fn notes(manifest: &Manifest) -> Vec<String> {
                 .to_owned(),
         );
         let secrets = manifest.left_out.iter().filter(|left| left.is_secret);
-        notes.extend(secrets.map(|left| format!("{}: {}", left.path, left.reason)));
+        let told = secrets.clone().take(MAX_TOLD);
+        notes.extend(told.map(|left| format!("{}: {}", left.path, left.reason)));
+        let more = secrets.count().saturating_sub(MAX_TOLD);
+        if more > 0 {
+            notes.push(format!(
+                "and {more} more: `left_out` in the archive's manifest.json names all"
+            ));
+        }
     }
     notes
 }
 
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, ServiceError> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, ServiceError> {
     Ok(std::path::absolute(path).map_err(crate::fs::FsError::at("find", path))?)
 }
 
@@ -282,6 +313,8 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(runs::list(&mut conn, limit).await?)
+        let runs = runs::list(&mut conn, limit).await?;
+        let shown = |run| record::shown(self.layout(), run);
+        Ok(runs.into_iter().map(shown).collect())
     }
 }

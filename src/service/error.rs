@@ -57,6 +57,9 @@ pub enum ServiceError {
     /// A backup, verification or restore failed.
     #[error(transparent)]
     Backup(#[from] crate::backup::BackupError),
+    /// An agent was not moved.
+    #[error(transparent)]
+    Move(#[from] super::agent_move::MoveError),
 }
 
 impl From<DbError> for ServiceError {
@@ -82,6 +85,7 @@ impl ServiceError {
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
             Self::Config(_) => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
+            Self::Move(error) => error.kind(),
         }
     }
 
@@ -100,6 +104,7 @@ impl ServiceError {
             Self::NotFound { what: "agent", .. } => Some("`zeroclaw agents list` shows the names".to_owned()),
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
+            Self::Move(error) => Some(error.hint()),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{Service, ServiceError};
-use crate::db::{BulkTx, Reader, WriteTx};
+use crate::db::{BulkTx, Db, Reader, WriteTx};
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
 };
@@ -245,6 +245,7 @@ impl Importer {
     /// [`ServiceError`] when SQLite fails; what is indexed stays indexed.
     pub async fn index(&self, id: &AgentId) -> Result<(), ServiceError> {
         let db = self.service.agent(id).await?;
+        set_bulk(&db, true).await?;
         loop {
             let taken = db
                 .write(|tx| {
@@ -257,6 +258,7 @@ impl Importer {
                 break;
             }
         }
+        set_bulk(&db, false).await?;
         let mut conn = db.read().await?;
         let behind = memory::pending(&mut conn).await?;
         drop(conn);
@@ -300,4 +302,15 @@ impl Importer {
     pub async fn close(self) {
         self.service.close().await;
     }
+}
+
+async fn set_bulk(db: &Db, is_bulk: bool) -> Result<(), ServiceError> {
+    db.write(move |tx| {
+        Box::pin(async move {
+            search::set_bulk(tx, is_bulk)
+                .await
+                .map_err(ServiceError::from)
+        })
+    })
+    .await
 }

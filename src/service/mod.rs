@@ -5,6 +5,7 @@
 //! the writes are ordered so that a rerun after a crash finishes them.
 
 mod agent;
+pub mod agent_move;
 pub mod backup;
 mod check;
 mod cron;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::ServiceError;
+use super::error::InDb;
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::db::{Access, Db, Durability, Release, WriteAccess, known_version};
+use crate::db::{Access, Db, Durability, OpenError, Release, WriteAccess, known_version};
 use crate::fs::{Holder, HolderKind, Layout, RootLock, SharedLock};
 use crate::model::{AgentId, AgentRecord, AgentStatus, Tier};
 use crate::store::global::agent;
@@ -131,7 +132,16 @@ impl Service {
             &Tier::Global,
             Access::Look { is_at_rest },
         )
-        .await?;
+        .await;
+        let global = match global {
+            // Whoever was to make it was cut off; the next writer does.
+            Err(OpenError::Empty { .. }) => {
+                return Err(ServiceError::NotInitialised {
+                    root: root.to_owned(),
+                });
+            }
+            global => global?,
+        };
         Ok(Self::with(layout, clock, config, Hold::Look(lock), global))
     }
 
@@ -257,14 +267,25 @@ impl Service {
         status: AgentStatus,
         reason: Option<&str>,
     ) -> Result<Arc<Db>, ServiceError> {
-        let path = self.layout.agent_db(id.as_str());
         let mut open = self.tiers.agents.lock().await;
         let db = match open.iter().find(|(agent, _)| agent == id) {
             Some((_, db)) => Arc::clone(db),
             None => {
                 let access = write_access(&self.layout, &self.clock, &self.config);
-                let db =
-                    Arc::new(Db::open_or_create(&path, &Tier::Agent(id.clone()), access).await?);
+                let tier = Tier::Agent(id.clone());
+                let mut conn = self.global().read().await?;
+                let db = match agent::get(&mut conn, id).await.in_db(self.global())? {
+                    // One that was there and is gone is missed, not made up empty.
+                    Some(known) => {
+                        let path = self.layout.root().join(known.path);
+                        Db::open(&path, &tier, Access::Write(access)).await?
+                    }
+                    None => {
+                        let path = self.layout.agent_db(id.as_str());
+                        Db::open_or_create(&path, &tier, access).await?
+                    }
+                };
+                let db = Arc::new(db);
                 make_room(&mut open).await;
                 open.push((id.clone(), Arc::clone(&db)));
                 db

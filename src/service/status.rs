@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::backup::freshness::LastBackup;
 use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::db::{OpenError, known_version};
 use crate::fs::sidecars;
-use crate::model::{AgentStatus, BackupRun, MigrationRun, PageLimit, Tier};
+use crate::model::{AgentStatus, BackupFreshness, BackupRun, MigrationRun, PageLimit, Tier};
 use crate::store::agent::{memory, search, session};
-use crate::store::global::{backup, cron, migration, task};
+use crate::store::global::{cron, migration, task};
 
 /// One tier at a glance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,12 +59,18 @@ pub struct StatusReport {
     pub cron_enabled: usize,
     /// Rows of the task ledger.
     pub tasks: i64,
-    /// Newest good backup.
+    /// Newest good backup that is not known to be gone.
     pub last_backup: Option<BackupRun>,
+    /// How old that is; `None` where the schema is too old to tell.
+    pub backup_freshness: Option<BackupFreshness>,
+    /// Its age; `None` when there is none.
+    pub backup_age_ms: Option<i64>,
     /// Newest import run.
     pub last_import: Option<MigrationRun>,
     /// What the configuration could not be read for.
     pub config_warnings: Vec<String>,
+    /// What a person should see to.
+    pub warnings: Vec<String>,
 }
 
 /// What the control plane's own tables say.
@@ -72,7 +79,7 @@ struct ControlStatus {
     cron_jobs: usize,
     cron_enabled: usize,
     tasks: i64,
-    last_backup: Option<BackupRun>,
+    backup: Option<LastBackup>,
     last_import: Option<MigrationRun>,
 }
 
@@ -115,7 +122,14 @@ impl Service {
             cron_jobs: control.cron_jobs,
             cron_enabled: control.cron_enabled,
             tasks: control.tasks,
-            last_backup: control.last_backup,
+            backup_freshness: control.backup.as_ref().map(LastBackup::freshness),
+            backup_age_ms: control.backup.as_ref().and_then(LastBackup::age_ms),
+            warnings: control
+                .backup
+                .iter()
+                .filter_map(LastBackup::warning)
+                .collect(),
+            last_backup: control.backup.and_then(|backup| backup.run),
             last_import: control.last_import,
             config_warnings: self.config().warnings.clone(),
         })
@@ -130,7 +144,7 @@ impl Service {
             cron_jobs: jobs.len(),
             cron_enabled: jobs.iter().filter(|job| job.enabled).count(),
             tasks: task::count(&mut conn).await.in_db(db)?,
-            last_backup: backup::latest_good(&mut conn).await?,
+            backup: Some(LastBackup::find(&mut conn, self.layout(), self.clock().now_ms()).await?),
             last_import: runs.in_db(db)?.into_iter().next(),
         })
     }

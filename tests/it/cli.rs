@@ -4,4 +4,6 @@ mod backup;
 mod exits;
 mod json;
 mod looking;
+mod moving;
+mod retention;
 mod shown;

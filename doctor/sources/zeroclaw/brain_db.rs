@@ -10,10 +10,10 @@
 
 use std::collections::HashMap;
 
-use futures_util::TryStreamExt;
 use zeroclaw::model::{MemoryRecord, Tier};
 
-use super::super::sqlite::{LegacyDb, Values, select};
+use super::super::rows::{Found, Table, each_row};
+use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
@@ -65,20 +65,34 @@ pub(crate) async fn read<S: Sink>(
     let store = read_store(db).await?;
     let mut out = Batcher::new(sink);
     let order = if columns.iter().any(|column| column == "agent_id") {
-        "ORDER BY agent_id, key"
+        "agent_id, key"
     } else {
-        "ORDER BY key"
+        "key"
     };
-    let sql = select("memories", &MEMORY, &columns, order);
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        let values = Values::of(&row, MEMORY.len())?;
-        let bytes = values.bytes(2).map_or(0, <[u8]>::len) + values.bytes(4).map_or(0, <[u8]>::len);
+    let table = Table {
+        name: "memories",
+        wanted: &MEMORY,
+        order,
+    };
+    let damage = each_row(db, table, async |found| {
+        let values = match found {
+            Found::Row(values) => values,
+            Found::Lost { rowid } => {
+                let lost = Refusal::lost(kind::MEMORY, table.name, rowid);
+                return out.push(Item::Refused(lost), 0).await;
+            }
+        };
+        let length = |column| values.bytes(column).map_or(0, <[u8]>::len);
+        let bytes = length(2) + length(4);
         for item in items(values, &store, owners) {
             out.push(item, bytes).await?;
         }
+        Ok(())
+    });
+    if let Some(reason) = damage.await? {
+        let place = "table memories".to_owned();
+        out.push(Item::Damage { place, reason }, 0).await?;
     }
-    drop(rows);
     out.flush().await
 }
 

@@ -10,14 +10,14 @@
 
 use std::collections::HashMap;
 
-use futures_util::TryStreamExt;
 use serde_json::Value;
 use zeroclaw::model::{
     AgentId, AgentStatus, CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat,
     TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
 };
 
-use super::super::sqlite::{LegacyDb, Values, select};
+use super::super::rows::{Found, Table, each_row};
+use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
@@ -86,65 +86,89 @@ pub(crate) async fn read<S: Sink>(
     let has_owners = columns.iter().any(|column| column == "agent_alias");
     let mut out = Batcher::new(sink);
     let mut agents = HashMap::new();
-    let sql = select("cron_jobs", &JOB, &columns, "ORDER BY id");
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        let values = Values::of(&row, JOB.len())?;
-        let at = format!("table cron_jobs, row {}", values.rowid);
+    let table = Table {
+        name: "cron_jobs",
+        wanted: &JOB,
+        order: "id",
+    };
+    let damage = each_row(db, table, async |found| {
+        let values = match found {
+            Found::Row(values) => values,
+            Found::Lost { rowid } => {
+                let lost = Refusal::lost(kind::CRON_JOB, table.name, rowid);
+                return out.push(Item::Refused(lost), 0).await;
+            }
+        };
         match job(&values, place, has_owners, owners) {
             Ok((job, notes)) => {
                 agents.insert(job.job_id.clone(), job.agent_id.clone());
-                let at = format!("job {}", job.job_id);
-                out.push(
-                    Item::Record {
-                        tier: Tier::Global,
-                        record: Record::CronJob(Box::new(job)),
-                    },
-                    512,
-                )
-                .await?;
-                for (code, message) in notes {
-                    out.push(
-                        Item::Note {
-                            code,
-                            place: at.clone(),
-                            message,
-                        },
-                        0,
-                    )
-                    .await?;
-                }
+                give_job(job, notes, &mut out).await
             }
             Err(reason) => {
-                let raw = values.json(&JOB, &[]).into_bytes();
                 let refusal = Refusal {
                     kind: kind::CRON_JOB,
-                    place: at,
+                    place: format!("table cron_jobs, row {}", values.rowid),
                     reason,
-                    raw,
+                    raw: values.json(&JOB, &[]).into_bytes(),
                 };
-                out.push(Item::Refused(refusal), 512).await?;
+                out.push(Item::Refused(refusal), 512).await
             }
         }
+    });
+    let damage = damage.await?;
+    let runs_damage = runs(db, &agents, &mut out).await?;
+    for (name, damage) in [("cron_jobs", damage), ("cron_runs", runs_damage)] {
+        if let Some(reason) = damage {
+            let place = format!("table {name}");
+            out.push(Item::Damage { place, reason }, 0).await?;
+        }
     }
-    drop(rows);
-    runs(db, &agents, &mut out).await?;
     out.flush().await
 }
 
+async fn give_job<S: Sink>(
+    job: CronJob,
+    notes: Notes,
+    out: &mut Batcher<'_, S>,
+) -> Result<(), ReadError> {
+    let place = format!("job {}", job.job_id);
+    let record = Record::CronJob(Box::new(job));
+    let tier = Tier::Global;
+    out.push(Item::Record { tier, record }, 512).await?;
+    for (code, message) in notes {
+        let place = place.clone();
+        let note = Item::Note {
+            code,
+            place,
+            message,
+        };
+        out.push(note, 0).await?;
+    }
+    Ok(())
+}
+
+/// Streams the runs; says what of them is damaged.
 async fn runs<S: Sink>(
     db: &mut LegacyDb,
     agents: &HashMap<String, Option<AgentId>>,
     out: &mut Batcher<'_, S>,
-) -> Result<(), ReadError> {
-    let columns = db.columns("cron_runs").await?;
-    if columns.is_empty() {
-        return Ok(());
+) -> Result<Option<String>, ReadError> {
+    if db.columns("cron_runs").await?.is_empty() {
+        return Ok(None);
     }
-    let sql = select("cron_runs", &RUN, &columns, "ORDER BY id");
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        let values = Values::of(&row, RUN.len())?;
+    let table = Table {
+        name: "cron_runs",
+        wanted: &RUN,
+        order: "id",
+    };
+    each_row(db, table, async |found| {
+        let values = match found {
+            Found::Row(values) => values,
+            Found::Lost { rowid } => {
+                let lost = Refusal::lost(kind::CRON_RUN, table.name, rowid);
+                return out.push(Item::Refused(lost), 0).await;
+            }
+        };
         let bytes = values.bytes(5).map_or(0, <[u8]>::len);
         let item = match run(&values, agents) {
             Ok(run) => Item::Record {
@@ -158,9 +182,9 @@ async fn runs<S: Sink>(
                 raw: values.json(&RUN, &[]).into_bytes(),
             }),
         };
-        out.push(item, bytes).await?;
-    }
-    Ok(())
+        out.push(item, bytes).await
+    })
+    .await
 }
 
 type Notes = Vec<(&'static str, String)>;

@@ -10,51 +10,25 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::TryStreamExt;
-use zeroclaw::model::{
-    ChatType, Conversation, NewEvent, SessionRecord, SessionScope, SessionStatus, Tier,
-};
+use zeroclaw::model::{NewEvent, Tier};
 
-use super::super::sqlite::{LegacyDb, Values, select};
+use super::super::rows::{Found, Table, each_row};
+use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
-use crate::doctor::record::{ImportSession, Item, Record, Refusal, kind};
+use crate::doctor::record::{Item, Record, Refusal, kind};
 use crate::doctor::units::{LegacyTime, MessageDigest, message_digest, stable_id, stable_uuid};
 
-const MESSAGE: [&str; 5] = ["id", "session_key", "role", "content", "created_at"];
-const METADATA: [&str; 12] = [
-    "session_key",
-    "created_at",
-    "last_activity",
-    "message_count",
-    "name",
-    "state",
-    "turn_id",
-    "turn_started_at",
-    "agent_alias",
-    "channel_id",
-    "room_id",
-    "sender_id",
-];
+mod metadata;
 
+use metadata::{Metadata, read_metadata, session};
+
+const MESSAGE: [&str; 5] = ["id", "session_key", "role", "content", "created_at"];
 /// Rows of one start of the old program lie this close together.
 const ONE_START_MS: i64 = 1_000;
 
 /// Most rows held back to see whether they stand twice.
 const MAX_HELD: usize = 4_000;
-
-/// What `session_metadata` says of one session.
-struct Metadata {
-    created_at_ms: Option<i64>,
-    last_activity_ms: Option<i64>,
-    name: Option<String>,
-    state: Option<String>,
-    agent_alias: Option<String>,
-    channel_id: Option<String>,
-    room_id: Option<String>,
-    sender_id: Option<String>,
-    entry_json: String,
-}
 
 /// A message as it was read.
 struct Message {
@@ -95,19 +69,30 @@ pub(crate) async fn read<S: Sink>(
             });
         }
     }
+    let (metadata, metadata_damage) = read_metadata(db).await?;
     let mut reader = Reader {
-        metadata: read_metadata(db).await?,
+        metadata,
         owners,
         out: Batcher::new(sink),
         current: None,
     };
-    let sql = select("sessions", &MESSAGE, &columns, "ORDER BY session_key, id");
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        reader.message(Values::of(&row, MESSAGE.len())?).await?;
-    }
-    drop(rows);
+    let table = Table {
+        name: "sessions",
+        wanted: &MESSAGE,
+        order: "session_key, id",
+    };
+    let damage = each_row(db, table, async |found| match found {
+        Found::Row(values) => reader.message(values).await,
+        Found::Lost { rowid } => reader.lost(rowid).await,
+    });
+    let damage = damage.await?;
     reader.finish().await?;
+    for (name, damage) in [("session_metadata", metadata_damage), ("sessions", damage)] {
+        if let Some(reason) = damage {
+            let place = format!("table {name}");
+            reader.out.push(Item::Damage { place, reason }, 0).await?;
+        }
+    }
     let receipts = db.columns("jsonl_import_receipts").await?;
     if !receipts.is_empty() {
         let count: i64 = sqlx::query_scalar("SELECT count(*) FROM jsonl_import_receipts")
@@ -143,38 +128,6 @@ pub(crate) async fn receipts(db: &mut LegacyDb) -> Result<Vec<(String, String, i
             .fetch_all(&mut db.conn)
             .await?,
     )
-}
-
-async fn read_metadata(db: &mut LegacyDb) -> Result<BTreeMap<Vec<u8>, Metadata>, ReadError> {
-    let columns = db.columns("session_metadata").await?;
-    let mut found = BTreeMap::new();
-    if columns.is_empty() {
-        return Ok(found);
-    }
-    let sql = select("session_metadata", &METADATA, &columns, "");
-    let mut rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch(&mut db.conn);
-    while let Some(row) = rows.try_next().await? {
-        let values = Values::of(&row, METADATA.len())?;
-        let time = |column| {
-            values
-                .hint(column)
-                .and_then(|text| LegacyTime::parse(&text))
-                .map(LegacyTime::ms)
-        };
-        let metadata = Metadata {
-            created_at_ms: time(1),
-            last_activity_ms: time(2),
-            name: values.hint(4),
-            state: values.hint(5),
-            agent_alias: values.hint(8),
-            channel_id: values.hint(9),
-            room_id: values.hint(10),
-            sender_id: values.hint(11),
-            entry_json: values.json(&METADATA, &[]),
-        };
-        found.insert(values.bytes(0).unwrap_or_default().to_vec(), metadata);
-    }
-    Ok(found)
 }
 
 struct Reader<'r, S> {
@@ -240,6 +193,11 @@ impl<S: Sink> Reader<'_, S> {
                 .await?;
         }
         self.hold_or_give(message).await
+    }
+
+    async fn lost(&mut self, rowid: i64) -> Result<(), ReadError> {
+        let lost = Refusal::lost(kind::MESSAGE, "sessions", rowid);
+        self.out.push(Item::Refused(lost), 0).await
     }
 
     async fn refuse(
@@ -433,125 +391,6 @@ impl<S: Sink> Reader<'_, S> {
 /// The least `n` of two or more whose first `n` entries follow once more; see the module's head.
 fn repeated_prefix(digests: &[MessageDigest]) -> Option<usize> {
     (2..=digests.len() / 2).find(|&n| digests[..n] == digests[n..2 * n])
-}
-
-fn session(
-    key: &[u8],
-    metadata: Option<Metadata>,
-    first: Option<i64>,
-    owners: &Owners,
-) -> Result<(ImportSession, Option<Item>), String> {
-    let key = std::str::from_utf8(key).map_err(|_| "its key is not UTF-8".to_owned())?;
-    let hint = |pick: fn(&Metadata) -> &Option<String>| {
-        metadata.as_ref().and_then(|found| pick(found).clone())
-    };
-    let channel_id = hint(|found| &found.channel_id);
-    let alias = hint(|found| &found.agent_alias);
-    let owner = owners.of_session(alias.as_deref(), channel_id.as_deref(), key)?;
-    let note = owner.is_fallback.then(|| Item::Note {
-        code: "owner-by-rule",
-        place: format!("session {key}"),
-        message: format!("names no agent; given to {}", owner.agent),
-    });
-    let created_at_ms = metadata
-        .as_ref()
-        .and_then(|found| found.created_at_ms)
-        .or(first)
-        .unwrap_or(0);
-    let updated_at_ms = metadata
-        .as_ref()
-        .and_then(|found| found.last_activity_ms)
-        .unwrap_or(created_at_ms);
-    let conversation = conversation(
-        channel_id.as_deref(),
-        &hint(|f| &f.room_id),
-        &hint(|f| &f.sender_id),
-        created_at_ms,
-    );
-    let status = match hint(|found| &found.state).as_deref() {
-        // Whoever ran the turn is gone.
-        Some("running") => SessionStatus::Interrupted,
-        Some("error") => SessionStatus::Failed,
-        _ => SessionStatus::Idle,
-    };
-    let record = SessionRecord {
-        agent_id: owner.agent,
-        session_id: session_id(key),
-        session_key: key.to_owned(),
-        session_scope: match conversation.as_ref().map(|found| found.kind) {
-            Some(ChatType::Group) => SessionScope::Group,
-            _ => SessionScope::Conversation,
-        },
-        status,
-        chat_type: conversation.as_ref().map(|found| found.kind),
-        channel: conversation
-            .as_ref()
-            .map(|found| found.channel.clone())
-            .or_else(|| {
-                channel_id
-                    .as_deref()
-                    .map(|id| id.split('.').next().unwrap_or(id).to_owned())
-            }),
-        account_id: channel_id
-            .as_deref()
-            .and_then(|id| id.split_once('.'))
-            .map(|(_, account)| account.to_owned()),
-        primary_conversation_id: None,
-        display_name: hint(|found| &found.name),
-        model_provider: None,
-        model: None,
-        event_count: 0,
-        message_count: 0,
-        created_at_ms,
-        updated_at_ms,
-        archived_at_ms: None,
-        has_synthetic_times: false,
-    };
-    let entry_json = metadata.map(|found| found.entry_json);
-    Ok((
-        ImportSession {
-            record,
-            conversation,
-            entry_json,
-            takes_route: true,
-            sequence: None,
-        },
-        note,
-    ))
-}
-
-/// Typed routing, from the metadata alone: a key cannot be taken apart reliably.
-fn conversation(
-    channel_id: Option<&str>,
-    room: &Option<String>,
-    sender: &Option<String>,
-    at_ms: i64,
-) -> Option<Conversation> {
-    let channel_id = channel_id?;
-    let (channel, account) = channel_id
-        .split_once('.')
-        .unwrap_or((channel_id, "default"));
-    let (kind, peer) = match (room, sender) {
-        (Some(room), Some(sender)) if room != sender => (ChatType::Group, room),
-        (Some(peer), _) | (None, Some(peer)) => (ChatType::Direct, peer),
-        (None, None) => return None,
-    };
-    Some(Conversation {
-        conversation_id: stable_uuid(&[
-            b"conversation",
-            channel.as_bytes(),
-            account.as_bytes(),
-            kind.as_str().as_bytes(),
-            peer.as_bytes(),
-        ]),
-        channel: channel.to_owned(),
-        account_id: account.to_owned(),
-        kind,
-        peer_id: peer.clone(),
-        thread_id: None,
-        created_at_ms: at_ms,
-        updated_at_ms: at_ms,
-    })
 }
 
 #[cfg(test)]

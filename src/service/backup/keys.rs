@@ -40,7 +40,7 @@ pub enum KeySource {
 }
 
 impl SealSource {
-    pub(super) fn load(&self) -> Result<Seal, ServiceError> {
+    pub(in crate::service) fn load(&self) -> Result<Seal, ServiceError> {
         let (given, files) = match self {
             Self::PassphraseFile(path) => return Ok(Seal::with_passphrase(passphrase(path)?)),
             Self::Recipients { given, files } => (given, files),
@@ -61,7 +61,7 @@ impl SealSource {
 }
 
 impl KeySource {
-    pub(super) fn load(&self) -> Result<Key, ServiceError> {
+    pub(in crate::service) fn load(&self) -> Result<Key, ServiceError> {
         let files = match self {
             Self::PassphraseFile(path) => return Ok(Key::passphrase(passphrase(path)?)),
             Self::IdentityFiles(files) => files,

@@ -4,10 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::super::{Service, ServiceError};
 use crate::backup::Manifest;
 use crate::clock::Clock;
 use crate::db::{Access, Db, Durability, Release, WriteAccess, known_version};
+use crate::fs::process::ProcessMark;
 use crate::fs::{Holder, HolderKind, Layout, LockError, RootLock, SharedLock, space};
 use crate::model::{BackupKind, BackupRun, BackupStatus, Tier};
 use crate::store::StoreError;
@@ -28,8 +31,15 @@ enum Place<'a> {
     /// A root that somebody else may be writing.
     Root(&'a Layout, &'a Clock),
     /// The control plane of a service in this process.
-    Open(Arc<Db>),
+    Open(Arc<Db>, &'a Clock),
     Nowhere,
+}
+
+/// Whether somebody else may be at a backup who left no mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    None,
+    MayLive,
 }
 
 /// What is written.
@@ -46,8 +56,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records through a service that is open for writing.
-    pub(super) fn for_service(service: &Service) -> Self {
-        Self::at(Place::Open(service.global().clone()))
+    pub(super) fn for_service(service: &'a Service) -> Self {
+        Self::at(Place::Open(service.global().clone(), service.clock()))
     }
 
     /// Records nothing.
@@ -80,7 +90,7 @@ impl<'a> Recorder<'a> {
     async fn step(&mut self, step: Step, run: &BackupRun) {
         let written = match &self.place {
             Place::Nowhere => return,
-            Place::Open(db) => write(db, step, run, None).await,
+            Place::Open(db, clock) => write(db, step, run, clock.now_ms(), Others::MayLive).await,
             Place::Root(layout, clock) => write_to_root(layout, clock, step, run).await,
         };
         if let Err(error) = written {
@@ -131,9 +141,13 @@ async fn write_to_root(
     let db = Db::open(&path, &Tier::Global, Access::Write(access))
         .await
         .map_err(ServiceError::from)?;
-    let interrupted_at_ms = lock.as_ref().map(|_| clock.now_ms());
-    let written = write(&db, step, run, interrupted_at_ms).await;
+    let others = match &lock {
+        Some(_) => Others::None,
+        None => Others::MayLive,
+    };
+    let written = write(&db, step, run, clock.now_ms(), others).await;
     db.close().await;
+    drop(lock);
     written
 }
 
@@ -175,7 +189,8 @@ async fn write(
     db: &Db,
     step: Step,
     run: &BackupRun,
-    interrupted_at_ms: Option<i64>,
+    now_ms: i64,
+    others: Others,
 ) -> Result<(), RecordError> {
     let run = run.clone();
     let written: Result<(), StoreError> = db
@@ -183,9 +198,9 @@ async fn write(
             Box::pin(async move {
                 match step {
                     Step::Begin => {
-                        if let Some(now_ms) = interrupted_at_ms {
-                            backup::interrupt_running(tx, now_ms).await?;
-                        }
+                        let is_gone =
+                            |run: &BackupRun| is_gone(run).unwrap_or(others == Others::None);
+                        backup::interrupt_running(tx, now_ms, is_gone).await?;
                         backup::insert(tx, &run).await
                     }
                     Step::Finish => backup::finish(tx, &run).await,
@@ -194,6 +209,31 @@ async fn write(
         })
         .await;
     Ok(written.map_err(ServiceError::from)?)
+}
+
+/// What stands in place of the manifest while a run is under way.
+#[derive(Serialize, Deserialize)]
+struct AtWork {
+    process: ProcessMark,
+}
+
+/// Whether the process of a run that is under way has ended; `None` where that cannot be told.
+fn is_gone(run: &BackupRun) -> Option<bool> {
+    let at_work: AtWork = serde_json::from_str(&run.manifest_json).ok()?;
+    at_work.process.is_gone()
+}
+
+/// Shows a run as interrupted as soon as its process is gone, before anybody has written that down, and the path of
+/// its archive, which is kept relative to the root inside of it, as one that leads there.
+pub(super) fn shown(layout: &Layout, mut run: BackupRun) -> BackupRun {
+    if !run.archive_path.is_empty() {
+        let path = layout.root().join(&run.archive_path);
+        run.archive_path = path.to_string_lossy().into_owned();
+    }
+    if run.status == BackupStatus::Running && is_gone(&run) == Some(true) {
+        run.status = BackupStatus::Interrupted;
+    }
+    run
 }
 
 /// A run that begins.
@@ -207,7 +247,10 @@ pub(super) fn run(id: &str, kind: BackupKind, now_ms: i64) -> BackupRun {
         archive_bytes: None,
         status: BackupStatus::Running,
         error: None,
-        manifest_json: "{}".to_owned(),
+        manifest_json: serde_json::to_string(&AtWork {
+            process: ProcessMark::own(),
+        })
+        .expect("invariant: a mark has text keys and plain values only"),
     }
 }
 
@@ -229,4 +272,5 @@ pub(super) fn completed(run: &mut BackupRun, archive: &Path, bytes: u64, manifes
 pub(super) fn failed(run: &mut BackupRun, error: &crate::backup::BackupError) {
     run.status = BackupStatus::Failed;
     run.error = Some(error.to_string());
+    run.manifest_json = "{}".to_owned();
 }

@@ -7,7 +7,9 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::keys::{KeySource, SealSource};
-use crate::backup::{BackupDone, Encryption, LeftOut, Manifest, MemberKind, PlanStep, Proof, Role};
+use crate::backup::{
+    BackupDone, Encryption, LeftOut, Manifest, MemberKind, PlanStep, Proof, Role, Scope,
+};
 use crate::model::AgentId;
 
 /// How an archive is to be made.
@@ -97,6 +99,8 @@ pub struct VerifyReport {
     pub archive: PathBuf,
     /// Identity of the backup.
     pub id: String,
+    /// What it is of.
+    pub scope: Scope,
     /// When it was made, Unix milliseconds.
     pub created_at_ms: i64,
     /// How it is encrypted; `None` when it is not.
@@ -143,7 +147,7 @@ pub struct RestoreReport {
     pub notes: Vec<String>,
 }
 
-pub(super) fn create_report(
+pub(in crate::service) fn create_report(
     done: BackupDone,
     encryption: Option<Encryption>,
     started: Instant,

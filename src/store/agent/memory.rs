@@ -132,6 +132,26 @@ pub async fn supersede(
     Ok(())
 }
 
+/// Makes room for a newer state of a memory: the row goes on under `history_id`, replaced by its own id.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails, or that id is taken.
+pub async fn set_aside(
+    tx: &mut WriteTx<'_>,
+    memory_id: &str,
+    history_id: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE memories SET memory_id = ?2, superseded_by = ifnull(superseded_by, ?1) WHERE memory_id = ?1",
+    )
+    .bind(memory_id)
+    .bind(history_id)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// The memories of these ids, vectors included, in no order; unknown ids are left out.
 ///
 /// # Errors

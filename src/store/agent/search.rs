@@ -10,8 +10,15 @@ use crate::db::WriteTx;
 use crate::model::{AgentId, PageLimit, SearchHit};
 use crate::store::StoreError;
 
-/// Events indexed in one transaction.
-pub const INDEX_SLICE: i64 = 20_000;
+/// Events indexed in one transaction: a slice that fills the table of [`BULK_TERMS_BYTES`] about once.
+pub const INDEX_SLICE: i64 = 100_000;
+
+/// Memory in which terms gather during a bulk build before they are written as a segment; each
+/// segment is merged with others later, so fewer and larger ones write less.
+const BULK_TERMS_BYTES: i64 = 64 * 1024 * 1024;
+
+/// FTS5's own value, for single appends.
+const TERMS_BYTES: i64 = 1024 * 1024;
 
 /// How hits are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,6 +46,26 @@ pub async fn index_slice(tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected())
+}
+
+/// Says whether a bulk build is under way; the setting stays in the index until it is taken back.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn set_bulk(tx: &mut WriteTx<'_>, is_bulk: bool) -> Result<(), StoreError> {
+    let bytes = if is_bulk {
+        BULK_TERMS_BYTES
+    } else {
+        TERMS_BYTES
+    };
+    sqlx::query(
+        "INSERT INTO transcript_events_fts (transcript_events_fts, rank) VALUES ('hashsize', ?1)",
+    )
+    .bind(bytes)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Drops the index's content and builds it from the events.

@@ -96,17 +96,34 @@ pub async fn finish(tx: &mut WriteTx<'_>, run: &BackupRun) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Marks runs that were under way as interrupted: their process is gone. Gives how many.
+/// Marks runs as interrupted that were under way and whose process is gone. Gives how many.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when SQLite fails.
-pub async fn interrupt_running(tx: &mut WriteTx<'_>, now_ms: i64) -> Result<u64, StoreError> {
-    let done = sqlx::query("UPDATE backup_runs SET status = 'interrupted', finished_at_ms = ?1 WHERE status = 'running'")
-        .bind(now_ms)
-        .execute(&mut **tx)
+pub async fn interrupt_running(
+    tx: &mut WriteTx<'_>,
+    now_ms: i64,
+    is_gone: impl Fn(&BackupRun) -> bool,
+) -> Result<u64, StoreError> {
+    let rows = sqlx::query("SELECT * FROM backup_runs WHERE status = 'running'")
+        .fetch_all(&mut **tx)
         .await?;
-    Ok(done.rows_affected())
+    let mut interrupted = 0;
+    for row in &rows {
+        let run = read(row)?;
+        if is_gone(&run) {
+            let done = sqlx::query(
+                "UPDATE backup_runs SET status = 'interrupted', finished_at_ms = ?2 WHERE id = ?1",
+            )
+            .bind(&run.id)
+            .bind(now_ms)
+            .execute(&mut **tx)
+            .await?;
+            interrupted += done.rows_affected();
+        }
+    }
+    Ok(interrupted)
 }
 
 /// The newest runs.
@@ -125,16 +142,20 @@ pub async fn list(
     rows.iter().map(read).collect()
 }
 
-/// The newest archive that was written and proved good.
+/// The newest archive that was written and proved good, up to a time: a wrong clock may have dated some later.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when the row cannot be read.
-pub async fn latest_good(conn: &mut SqliteConnection) -> Result<Option<BackupRun>, StoreError> {
+pub async fn latest_good(
+    conn: &mut SqliteConnection,
+    until_ms: i64,
+) -> Result<Option<BackupRun>, StoreError> {
     let row = sqlx::query(
-        "SELECT * FROM backup_runs WHERE kind = 'create' AND status = 'completed'
+        "SELECT * FROM backup_runs WHERE kind = 'create' AND status = 'completed' AND created_at_ms <= ?1
          ORDER BY created_at_ms DESC, id LIMIT 1",
     )
+    .bind(until_ms)
     .fetch_optional(conn)
     .await?;
     row.as_ref().map(read).transpose()

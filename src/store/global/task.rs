@@ -198,6 +198,19 @@ pub async fn list(
     }))
 }
 
+/// How many tasks one agent has.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn count_of_agent(
+    conn: &mut SqliteConnection,
+    agent: &AgentId,
+) -> Result<i64, StoreError> {
+    let count = sqlx::query_scalar("SELECT count(*) FROM task_runs WHERE agent_id = ?1");
+    Ok(count.bind(agent.as_str()).fetch_one(conn).await?)
+}
+
 /// How many tasks there are.
 ///
 /// # Errors

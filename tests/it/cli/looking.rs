@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 15] = [
+    let plain: [&[&str]; 16] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -20,6 +20,7 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["memory", "search", "tide"],
         &["db", "check"],
         &["backup", "list"],
+        &["backup", "list", "--archives"],
         &["doctor", "history"],
         &["doctor", "history", "20260105T101500Z-aaaa"],
     ];

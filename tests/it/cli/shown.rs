@@ -205,9 +205,12 @@ fn completions_and_manual_need_no_root() {
 fn logs_go_to_stderr_and_only_when_asked_for() {
     let home = inhabited();
 
-    home.zeroclaw(&["status"]).exits(0).complains_of_nothing();
-    home.zeroclaw(&["status", "-vvv"]).exits(0).says("atlas");
-    home.zeroclaw(&["status", "--log-level", "off"])
+    let list = ["agents", "list"];
+    home.zeroclaw(&list).exits(0).complains_of_nothing();
+    home.zeroclaw(&[&list[..], &["-vvv"]].concat())
+        .exits(0)
+        .says("atlas");
+    home.zeroclaw(&[&list[..], &["--log-level", "off"]].concat())
         .exits(0)
         .complains_of_nothing();
 }

@@ -290,10 +290,31 @@ fn refusal(state: &State, report: &Value, refused: &Refused, faults: &mut Vec<St
         faults.push(format!("{path} is not named"));
         return;
     };
+    if let Place::Page(page) = refused.place {
+        let told = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|finding| {
+                finding["code"] == "damaged-source"
+                    && finding["place"].as_str().unwrap().starts_with(path)
+                    && finding["message"]
+                        .as_str()
+                        .unwrap()
+                        .contains(&format!("page {page}"))
+            });
+        if !told {
+            faults.push(format!(
+                "{path}: page {page} is not named: {}",
+                report["findings"]
+            ));
+        }
+        return;
+    }
     let place = match refused.place {
         Place::Line { number, offset } => format!("line {number} at byte {offset}"),
         Place::Row { table, rowid } => format!("table {table}, row {rowid}"),
-        Place::Page(page) => format!("page {page}"),
+        Place::Page(_) => String::new(),
     };
     let reason = match refused.why {
         Why::TornTail => "",

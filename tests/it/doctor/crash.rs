@@ -176,13 +176,13 @@ fn killed_at_each(point: &str) -> usize {
 
 #[test]
 fn killed_before_any_commit_a_rerun_ends_as_an_undisturbed_run() {
-    // Four agents of the session store, three files, three agents of the memories, the control plane.
-    assert_eq!(killed_at_each("doctor-before-commit"), 10);
+    // Four agents of the session store, the files together, three agents of the memories, the control plane.
+    assert_eq!(killed_at_each("doctor-before-commit"), 8);
 }
 
 #[test]
 fn killed_after_any_commit_a_rerun_ends_as_an_undisturbed_run() {
-    assert_eq!(killed_at_each("doctor-after-commit"), 10);
+    assert_eq!(killed_at_each("doctor-after-commit"), 8);
 }
 
 #[test]

@@ -124,10 +124,10 @@ fn forty_five_jobs() -> String {
         2 => r#"{"kind":"every","every_ms":60000}"#,
         _ => r#"{"kind":"at","at":"2035-01-01T09:00:00Z"}"#,
     };
-    (0..45)
+    (0..45_usize)
         .map(|n| {
-            let kind = if n % 2 == 0 { "shell" } else { "agent" };
-            let (target, enabled) = (if n % 3 == 0 { "main" } else { "isolated" }, usize::from(n % 9 != 0));
+            let kind = if n.is_multiple_of(2) { "shell" } else { "agent" };
+            let (target, enabled) = (if n.is_multiple_of(3) { "main" } else { "isolated" }, usize::from(!n.is_multiple_of(9)));
             job(&format!("job-{n:02}"), "", &format!("echo {n}"))
                 + &format!(
                     "UPDATE cron_jobs SET schedule = '{}', job_type = '{kind}', prompt = 'ask {n}',
@@ -168,16 +168,20 @@ fn c01_every_job_comes_in_as_it_was() {
             tz_origin,
             "{job}"
         );
-        assert_eq!(job["enabled"], n % 9 != 0, "{job}");
+        assert_eq!(job["enabled"], !n.is_multiple_of(9), "{job}");
         assert_eq!(job["agent_id"], "birch", "{job}");
         assert_eq!(
             job["session_target"],
-            if n % 3 == 0 { "main" } else { "isolated" },
+            if n.is_multiple_of(3) {
+                "main"
+            } else {
+                "isolated"
+            },
             "{job}"
         );
         assert_eq!(
             job["payload_message"],
-            if n % 2 == 0 {
+            if n.is_multiple_of(2) {
                 format!("echo {n}")
             } else {
                 format!("ask {n}")
@@ -220,4 +224,37 @@ fn c03_a_job_belongs_to_whom_it_names_or_who_lists_it_and_else_is_off_and_told()
         "{}",
         run.told()
     );
+}
+
+#[test]
+fn c37_memories_without_an_id_come_in_once_each() {
+    let home = Sandbox::in_memory();
+    let install = LegacyInstall::new(home.root());
+    let rows = ["same", "same", "other"].map(|content| {
+        format!(
+            "INSERT INTO memories (id, key, content, category, created_at, updated_at) VALUES \
+             (NULL, 'k', '{content}', 'core', '2026-08-01T09:00:00+02:00', '2026-08-01T09:00:00+02:00');"
+        )
+    });
+    let ddl = "CREATE TABLE memories (id TEXT PRIMARY KEY, key TEXT, content TEXT, category TEXT, \
+               created_at TEXT, updated_at TEXT);";
+    install.config(CONFIG).store(
+        "data/memory/brain.db",
+        sqlite::Journal::Wal,
+        ddl,
+        &rows.each_ref().map(String::as_str),
+    );
+
+    let report = home
+        .zeroclaw(&["doctor", "--fix", "--json"])
+        .exits(0)
+        .json();
+
+    let counts = &source(&report, "data/memory/brain.db").unwrap()["counts"]["memories"];
+    assert_eq!(
+        (&counts["imported"], &counts["present"]),
+        (&2.into(), &1.into()),
+        "{counts}"
+    );
+    assert_eq!(State::of(home.root()).memories().values().sum::<usize>(), 2);
 }

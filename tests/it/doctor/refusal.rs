@@ -33,25 +33,20 @@ fn c60_a_newer_control_plane_stops_look_and_run_untouched() {
 #[test]
 fn c60_beside_a_newer_agent_every_source_stays_and_the_file_is_named() {
     let home = Sandbox::in_memory();
-    let install = copy_sample(home.root());
+    copy_sample(home.root());
     home.zeroclaw(&["doctor", "--fix", "--only", "cron"])
         .exits(0);
     let state = State::of(home.root());
     sqlite::change(&state.agent("birch"), "PRAGMA user_version = 99");
-    let (agent, sources) = (
-        super::state::digest_of(&state.agent("birch")),
-        tree_hash(&install.path("data")),
-    );
+    let before = home.tree();
 
-    // No archive of everything can be made, so nothing may change yet.
     home.zeroclaw(&["doctor", "--fix"])
         .exits(5)
         .says_nothing()
         .complains("agents/birch/agent/agent.sqlite")
         .complains("99");
 
-    assert_eq!(super::state::digest_of(&state.agent("birch")), agent);
-    assert_same_tree(&sources, &tree_hash(&install.path("data")));
+    home.is_unchanged_since(&before);
     assert!(state.sessions().is_empty());
 
     sqlite::change(&state.agent("birch"), "PRAGMA user_version = 4");
@@ -196,4 +191,35 @@ fn c30_a_snapshot_that_shares_its_files_keeps_their_content() {
 
     assert_same_tree(&before, &contents(tree_hash(&snapshot)));
     assert_eq!(State::of(home.root()).sessions().len(), 11);
+}
+
+#[test]
+fn a_link_is_named_and_not_followed() {
+    let home = Sandbox::in_memory();
+    let install = copy_sample(home.root());
+    let elsewhere = home.home().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    for name in [
+        "data/memory/brain.db",
+        "data/sessions/telegram_main_42_lantern.jsonl",
+    ] {
+        let to = elsewhere.join(std::path::Path::new(name).file_name().unwrap());
+        std::fs::rename(install.path(name), &to).unwrap();
+        std::os::unix::fs::symlink(&to, install.path(name)).unwrap();
+    }
+    let before = tree_hash(&elsewhere);
+
+    let report = home
+        .zeroclaw(&["doctor", "--fix", "--json"])
+        .exits(1)
+        .json();
+
+    assert_same_tree(&before, &tree_hash(&elsewhere));
+    let linked = super::state::findings(&report).into_iter();
+    assert_eq!(
+        linked.filter(|(code, _)| code == "linked-source").count(),
+        2
+    );
+    assert!(install.path("data/memory/brain.db").is_symlink());
+    assert_eq!(State::of(home.root()).sessions().len(), 10);
 }

@@ -132,10 +132,8 @@ fn c38_who_looks_in_the_middle_of_a_first_start_is_not_told_of_damage() {
             told
         });
 
-        let is_fair = |error: &OpenError| match error {
-            OpenError::NotFound { .. } => true,
-            OpenError::WrongFile { found, .. } => found == "it is empty",
-            _ => false,
+        let is_fair = |error: &OpenError| {
+            matches!(error, OpenError::NotFound { .. } | OpenError::Empty { .. })
         };
         let unfair: Vec<_> = told.iter().filter(|error| !is_fair(error)).collect();
         assert!(unfair.is_empty(), "round {round}: {unfair:?}");

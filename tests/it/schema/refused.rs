@@ -130,7 +130,7 @@ fn an_empty_file_is_no_database_to_open() {
         std::fs::write(&path, "").unwrap();
 
         refused_either_way(&path, &tier, |error| {
-            matches!(error, OpenError::WrongFile { .. })
+            matches!(error, OpenError::Empty { .. })
         });
     }
 }

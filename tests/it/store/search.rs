@@ -71,7 +71,7 @@ fn the_index_says_how_many_events_it_lacks_and_takes_them_in_slices() {
     let dir = tempfile::tempdir().unwrap();
     let path = block_on(async {
         let db = agent_database(dir.path()).await;
-        let events: Vec<_> = (0..20_500)
+        let events: Vec<_> = (0..search::INDEX_SLICE + 500)
             .map(|n| event_of(&format!("e{n}"), "lantern"))
             .collect();
         let mut bulk = db.begin_bulk().await.unwrap();
@@ -92,7 +92,7 @@ fn the_index_says_how_many_events_it_lacks_and_takes_them_in_slices() {
                 break;
             }
         }
-        assert_eq!(left, [20_500, 500, 0]);
+        assert_eq!(left, [search::INDEX_SLICE + 500, 500, 0]);
 
         let mut bulk = db.begin_bulk().await.unwrap();
         insert_session(&mut bulk, "late", &events[..3]).await;

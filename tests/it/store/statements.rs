@@ -125,10 +125,11 @@ fn of_backups() {
 
         let runs = backup::list(&mut tx, all()).await.unwrap();
         assert_eq!(runs.len(), 3);
-        assert_eq!(
-            backup::latest_good(&mut tx).await.unwrap().unwrap().id,
-            "b1"
-        );
+        let good = backup::latest_good(&mut tx, i64::MAX).await.unwrap();
+        let good = good.unwrap();
+        assert_eq!(good.id, "b1");
+        let before = good.created_at_ms - 1;
+        assert_eq!(backup::latest_good(&mut tx, before).await.unwrap(), None);
         let mut run = runs[0].clone();
         run.id = "new".to_owned();
         run.created_at_ms = i64::MAX;
@@ -138,7 +139,10 @@ fn of_backups() {
             backup::list(&mut tx, 1.into()).await.unwrap(),
             [run.clone()]
         );
-        assert_eq!(backup::interrupt_running(&mut tx, 5).await.unwrap(), 1);
+        let none = backup::interrupt_running(&mut tx, 5, |_| false).await;
+        assert_eq!(none.unwrap(), 0);
+        let one = backup::interrupt_running(&mut tx, 5, |found| found.id == "new").await;
+        assert_eq!(one.unwrap(), 1);
         run.status = BackupStatus::Completed;
         backup::finish(&mut tx, &run).await.unwrap();
         assert_eq!(

@@ -3,6 +3,7 @@
 
 pub(crate) mod cases;
 pub(crate) mod dump;
+pub(crate) mod every_table;
 pub(crate) mod expect;
 pub(crate) mod inhabited;
 pub(crate) mod legacy;
@@ -13,4 +14,5 @@ pub(crate) mod rows;
 pub(crate) mod sandbox;
 pub(crate) mod scale;
 pub(crate) mod sqlite;
+pub(crate) mod stranger;
 pub(crate) mod tree;

@@ -1,0 +1,124 @@
+//! The end of a run's sources: moved aside or kept, each with its receipt.
+
+use serde_json::json;
+use zeroclaw::model::{SourceReceipt, SourceStatus};
+
+use super::Run;
+use crate::doctor::apply::Applied;
+use crate::doctor::names::{escaped, unescaped};
+use crate::doctor::plan::{Action, Plan, PlannedSource};
+use crate::doctor::report::Report;
+use crate::doctor::retire;
+use crate::doctor::scan::{self, LONE_SIDECAR, Source};
+use crate::doctor::task::DoctorError;
+
+impl Run<'_> {
+    /// Moves proven sources aside, or keeps those of a foreign root, and settles their receipts.
+    pub(super) async fn retire_all(
+        &self,
+        plan: &Plan,
+        verified: Vec<(usize, SourceReceipt)>,
+        report: &mut Report,
+    ) -> Result<(), DoctorError> {
+        // Copies go before the store they repeat: without it they would pass for the only ones.
+        let mut settled = self.retire_copies(plan, report).await?;
+        for (at, mut receipt) in verified {
+            // A damaged source stays: it may hold more than could be read.
+            if self.task.from.is_some() || !plan.sources[at].survey.damage.is_empty() {
+                receipt.status = SourceStatus::Kept;
+            } else {
+                let now_at = self.move_aside(&plan.sources[at].source, &mut receipt)?;
+                receipt.status = SourceStatus::Retired;
+                report.sources[at].now_at = now_at;
+            }
+            settled.push(receipt);
+        }
+        settled.extend(self.finish_cut_off(&settled).await?);
+        self.importer.put_receipts(settled).await?;
+        // A log that a cut-off run had left behind has followed its database.
+        let root = self.task.source_root();
+        report.findings.retain(|finding| {
+            finding.code != LONE_SIDECAR || root.join(unescaped(&finding.place)).exists()
+        });
+        Ok(())
+    }
+
+    /// Moves aside what repeats another source or was imported before; gives receipts to settle.
+    async fn retire_copies(
+        &self,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<Vec<SourceReceipt>, DoctorError> {
+        let copies = |(_, planned): &(usize, &PlannedSource)| planned.action == Action::Archive;
+        let copies: Vec<_> = plan.sources.iter().enumerate().filter(copies).collect();
+        let mut new = Vec::new();
+        for (_, planned) in &copies {
+            if self.receipt(planned).await?.is_none() {
+                let applied = Applied::of_survey(&planned.survey);
+                let mut receipt = self.receipt_of(planned, &applied);
+                receipt.status = SourceStatus::Discarded;
+                receipt.report_json =
+                    json!({ "reason": planned.reason, "counts": applied.counts }).to_string();
+                new.push(receipt);
+            }
+        }
+        // Before the first move, so that a kill between moves leaves none without its receipt.
+        self.importer.put_receipts(new).await?;
+        let mut settled = Vec::new();
+        for (at, planned) in copies {
+            let receipt = self.receipt(planned).await?;
+            let mut receipt =
+                receipt.unwrap_or_else(|| self.receipt_of(planned, &Applied::default()));
+            report.sources[at].now_at = self.move_aside(&planned.source, &mut receipt)?;
+            report.sources[at].status = "archived";
+            if receipt.last_run_id == self.record.id {
+                settled.push(receipt);
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Moves one source aside and says so in its receipt; gives where it is now, below the root.
+    fn move_aside(
+        &self,
+        source: &Source,
+        receipt: &mut SourceReceipt,
+    ) -> Result<String, DoctorError> {
+        let service = self.importer.service();
+        let aside = service.layout().migrated_run_dir(&self.record.id);
+        let target = retire::retire(self.task.source_root(), source, &aside)?;
+        let now_at = target.strip_prefix(service.root()).unwrap_or(&target);
+        let now_at = escaped(now_at);
+        receipt.removed_source = true;
+        receipt.retired_path = Some(now_at.clone());
+        Ok(now_at)
+    }
+
+    /// Moves what a cut-off run had proven and begun to move: a log may be left of it.
+    async fn finish_cut_off(
+        &self,
+        settled: &[SourceReceipt],
+    ) -> Result<Vec<SourceReceipt>, DoctorError> {
+        let mut found = Vec::new();
+        for mut receipt in self.importer.service().receipts_of(&self.record.id).await? {
+            let is_settled = settled
+                .iter()
+                .any(|other| other.source_key == receipt.source_key);
+            let is_half_moved = match receipt.status {
+                SourceStatus::Verified => true,
+                SourceStatus::Discarded => !receipt.removed_source,
+                _ => false,
+            };
+            if !is_half_moved || is_settled || self.task.from.is_some() {
+                continue;
+            }
+            let source = scan::moved(self.task.source_root(), &receipt.source_path);
+            self.move_aside(&source, &mut receipt)?;
+            if receipt.status == SourceStatus::Verified {
+                receipt.status = SourceStatus::Retired;
+            }
+            found.push(receipt);
+        }
+        Ok(found)
+    }
+}
