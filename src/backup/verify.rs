@@ -13,7 +13,7 @@ use super::seal::{Encryption, Key};
 use super::staging::scratch;
 use crate::clock::Clock;
 use crate::db::{DbCopy, DbErrorKind, OpenError};
-use crate::fs::{FsError, Layout, space};
+use crate::fs::{FsError, Layout, fault, space};
 use crate::model::{CheckOutcome, ErrorKind, Tier};
 
 /// Databases that lie unpacked at once, besides the one being unpacked: one in the queue, one in check.
@@ -75,6 +75,7 @@ pub async fn verify(archive: &Path, key: Option<&Key>) -> Result<Verified, Backu
                 break;
             }
         }
+        fault("verify.proved");
         std::fs::remove_file(&path).map_err(FsError::at("remove", &path))?;
     }
     // The reader ends at its next message.

@@ -466,3 +466,63 @@ fn no_key_is_told_not_even_a_wrong_one() {
     let ran = home.zeroclaw(&verify).exits(0);
     assert!(!ran.stderr.contains(&secret[20..40]) && !ran.stdout.contains(&secret[20..40]));
 }
+
+#[test]
+fn an_agent_moves_in_an_encrypted_archive_and_out_of_an_encrypted_backup() {
+    let (home, keys) = at_the_desk();
+    let identity = keys.file.to_str().unwrap();
+    home.zeroclaw(&["--config-dir", "new", "init"]).exits(0);
+    let to = ["--encrypt-to", &keys.recipient, "--output"];
+    let export = ["agents", "export", "atlas"];
+    home.zeroclaw(&[&export[..], &to, &["atlas.age"]].concat())
+        .exits(0)
+        .says("to its recipients");
+    home.zeroclaw(&[&["backup", "create"], &to[..], &["all.age"]].concat())
+        .exits(0);
+    let import = |args: &[&str]| {
+        let start = ["--config-dir", "new", "agents", "import", "--yes"];
+        home.zeroclaw(&[&start[..], args].concat())
+    };
+
+    import(&["atlas.age"]).exits(2).complains("--identity FILE");
+    import(&["atlas.age", "--identity", identity]).exits(0);
+    import(&["all.age", "--agent", "brook", "--identity", identity]).exits(0);
+    let verify = ["backup", "verify", "--deep", "atlas.age", "--identity"];
+    home.zeroclaw(&[&verify[..], &[identity]].concat()).exits(0);
+
+    home.zeroclaw(&["--config-dir", "new", "agents", "list"])
+        .exits(0)
+        .says("atlas")
+        .says("brook");
+}
+
+#[test]
+fn without_its_key_an_archive_is_listed_and_never_pruned() {
+    let (home, keys) = at_the_desk();
+    let create = ["backup", "create", "--encrypt-to", &keys.recipient];
+    for _ in 0..2 {
+        home.zeroclaw(&create).exits(0);
+    }
+    for _ in 0..2 {
+        home.zeroclaw(&["backup", "create"]).exits(0);
+    }
+    let sealed = || {
+        let names = fs::read_dir(home.root().join("backups")).unwrap();
+        let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".age")).count()
+    };
+
+    home.zeroclaw(&["backup", "list", "--archives", "--json"])
+        .exits(0)
+        .says(".tar.gz.age")
+        .says("is encrypted");
+    home.zeroclaw(&["backup", "prune", "--keep-last", "1", "--yes", "--json"])
+        .exits(0)
+        .says("is encrypted");
+
+    assert_eq!(sealed(), 2);
+    assert_eq!(
+        fs::read_dir(home.root().join("backups")).unwrap().count(),
+        3
+    );
+}
