@@ -10,6 +10,8 @@ use super::BackupError;
 use super::journal::{Journal, Phase, Register, Swap, exists, staged};
 use super::manifest::{MANIFEST_NAME, Manifest, Member, Scope};
 use super::restore::{global_path, refuse_links, roll_forward, synced};
+use super::seal::Key;
+use super::staging::scratch;
 use super::verify::{self, Verified, need};
 use super::{PlanAction, PlanStep, capture, names};
 use crate::clock::Clock;
@@ -26,6 +28,8 @@ pub struct AdoptJob {
     pub now_ms: i64,
     /// The archive.
     pub archive: PathBuf,
+    /// What opens it, if it is encrypted.
+    pub key: Option<Key>,
     /// The root to write.
     pub layout: Layout,
     /// The agent's name in the archive.
@@ -177,7 +181,7 @@ fn swaps(job: &AdoptJob, plan: &[PlanStep]) -> Vec<Swap> {
 
 /// Unpacks what is wanted, and makes the database the new agent's own.
 async fn stage(job: &AdoptJob, verified: &Verified) -> Result<AgentRecord, BackupError> {
-    let opened = verify::open(&job.archive).await?;
+    let opened = verify::open(&job.archive, job.key.as_ref()).await?;
     if *opened.manifest() != verified.manifest {
         return Err(BackupError::Damaged {
             archive: job.archive.clone(),
@@ -311,17 +315,19 @@ fn manifest_note(id: &str) -> String {
 /// Prepares an agent's database in a scratch root as an import would, which checks and counts it.
 pub(super) async fn rehearse(
     archive: &Path,
+    key: Option<&Key>,
     verified: &Verified,
     agent: &AgentId,
     clock: &Clock,
 ) -> Result<(), BackupError> {
-    let scratch = verify::scratch()?;
+    let scratch = scratch()?;
     let layout = Layout::new(scratch.path().join("root"));
     crate::fs::atomic::create_dir_private(&layout.state_dir())?;
     let job = AdoptJob {
         id: "rehearsal".to_owned(),
         now_ms: clock.now_ms(),
         archive: archive.to_owned(),
+        key: key.cloned(),
         layout,
         agent: agent.clone(),
         name: agent.clone(),

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::BackupError;
@@ -14,8 +15,12 @@ use super::manifest::{
     Member, digest_line,
 };
 use super::names;
+use super::seal::{Encryption, Key, Unsealed, unseal};
 use super::stream::{MAX_EXTENSION_BYTES, MAX_PADDING_BYTES, OVERHEAD_BYTES, ReadFault, Stream};
 use crate::fs::{FsError, FsErrorKind};
+
+/// Bytes read from the file at once.
+const READ_BYTES: usize = 256 * 1024;
 
 /// An archive whose manifest is read and proved.
 pub(super) struct Opened {
@@ -23,17 +28,47 @@ pub(super) struct Opened {
     stream: Stream,
     manifest: Manifest,
     bytes: u64,
+    encryption: Option<Encryption>,
 }
 
 impl Opened {
     /// Opens an archive and reads its list of contents.
     ///
+    /// * `key`: for an encrypted one; not looked at for others.
+    ///
     /// # Errors
     ///
-    /// [`BackupError::NoArchive`], [`BackupError::Newer`] or [`BackupError::Damaged`].
-    pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
+    /// [`BackupError::NoArchive`], [`BackupError::Newer`] or [`BackupError::Damaged`]; [`BackupError::Encrypted`] or
+    /// [`BackupError::WrongKey`] without the key that fits.
+    pub(super) fn open(path: &Path, key: Option<&Key>) -> Result<Self, BackupError> {
         let (file, bytes) = open_file(path)?;
-        let mut stream = Stream::new(file, MAX_MANIFEST_BYTES + 4 * OVERHEAD_BYTES);
+        let file = BufReader::with_capacity(READ_BYTES, file);
+        let Unsealed {
+            content,
+            encryption,
+        } = unseal(file, path, key)?;
+        Self::of(content, path, bytes, encryption)
+    }
+
+    /// Reads the list of contents of what is on its way into the archive at `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Opened::open`].
+    pub(super) fn passing_by(
+        content: Box<dyn BufRead + Send>,
+        path: &Path,
+    ) -> Result<Self, BackupError> {
+        Self::of(content, path, 0, None)
+    }
+
+    fn of(
+        content: Box<dyn BufRead + Send>,
+        path: &Path,
+        bytes: u64,
+        encryption: Option<Encryption>,
+    ) -> Result<Self, BackupError> {
+        let mut stream = Stream::new(content, MAX_MANIFEST_BYTES + 4 * OVERHEAD_BYTES);
         let damaged = |member: &str, reason: String| BackupError::Damaged {
             archive: path.to_owned(),
             member: member.to_owned(),
@@ -65,12 +100,18 @@ impl Opened {
             stream,
             manifest,
             bytes,
+            encryption,
         })
     }
 
     /// The proved list of contents.
     pub(super) fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// How the archive is encrypted, if it is.
+    pub(super) fn encryption(&self) -> Option<Encryption> {
+        self.encryption
     }
 
     /// Size of the archive.
@@ -121,7 +162,9 @@ impl Opened {
                 return Err(damaged(&entry.name, reason));
             }
             let target = place(member);
-            let digest = self.stream.content(entry.bytes, target.as_deref());
+            let digest = self
+                .stream
+                .content(entry.bytes, target.as_deref(), member.is_program());
             let digest = digest.map_err(|error| match error {
                 ReadFault::Archive(reason) => damaged(&entry.name, reason),
                 ReadFault::Target(error) => error.into(),

@@ -11,8 +11,8 @@ use futures_util::future::join_all;
 use tokio::task::JoinSet;
 
 use super::BackupError;
-use super::manifest::{Member, MemberKind, Role, hex};
-use super::names;
+use super::manifest::{LeftOut, Member, MemberKind, Role, hex};
+use super::{names, scrub};
 use crate::db::{
     Access, Db, DbCopy, DbError, OpenError, SnapshotGate, SnapshotRun, SnapshotSource,
 };
@@ -185,7 +185,7 @@ pub(super) async fn prove(layout: &Layout, tiers: &[OwnTier]) -> Result<(), Back
 pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>, BackupError> {
     for _ in 0..TRIES {
         let tiers = tiers_of(layout).await?;
-        refuse_few_files(tiers.len(), process::open_files_limit())?;
+        allow_files(tiers.len())?;
         prove(layout, &tiers).await?;
         let mut sources = Vec::with_capacity(tiers.len());
         for own in &tiers {
@@ -204,9 +204,19 @@ pub(super) async fn capture(layout: &Layout, tree: &Path) -> Result<Vec<OwnTier>
     Err(BackupError::AgentsChanging { tries: TRIES })
 }
 
+/// Allows this process as many files as it needs, as far as the system lets it.
+fn allow_files(databases: usize) -> Result<(), BackupError> {
+    let needed = files_needed(databases);
+    refuse_few_files(databases, process::raise_open_files_limit(needed))
+}
+
+fn files_needed(databases: usize) -> u64 {
+    FILES_BESIDES + FILES_EACH * databases as u64
+}
+
 /// Says before anything is begun what would fail in the middle of it.
 fn refuse_few_files(databases: usize, limit: Option<u64>) -> Result<(), BackupError> {
-    let needed = FILES_BESIDES + FILES_EACH * databases as u64;
+    let needed = files_needed(databases);
     match limit {
         Some(limit) if limit < needed => Err(BackupError::FewFiles {
             databases,
@@ -254,29 +264,40 @@ async fn run(sources: Vec<SnapshotSource>, targets: &[PathBuf]) -> Result<(), Ba
     failed.map_or(Ok(()), Err)
 }
 
-/// Checks and counts the copies of `tiers` under `tree`; gives their entries for the manifest, in order.
+/// Cleans, checks and counts the copies of `tiers` under `tree`; gives their entries for the manifest, in order, and
+/// what was taken out of them.
 ///
 /// # Errors
 ///
 /// [`BackupError::DamagedSource`] when a check finds something.
-pub(super) async fn describe(tiers: &[OwnTier], tree: &Path) -> Result<Vec<Member>, BackupError> {
+pub(super) async fn describe(
+    tiers: &[OwnTier],
+    tree: &Path,
+    with_secrets: bool,
+) -> Result<(Vec<Member>, Vec<LeftOut>), BackupError> {
     let mut waiting = tiers.iter().cloned().enumerate();
     let mut members = BTreeMap::new();
+    let mut left_out = Vec::new();
     let mut checks = JoinSet::new();
     loop {
         while checks.len() < CHECKS_AT_ONCE
             && let Some((place, own)) = waiting.next()
         {
             let copy = tree.join(&own.archive_path);
-            checks.spawn(async move { describe_one(own, &copy).await.map(|it| (place, it)) });
+            checks.spawn(async move {
+                let cleaned = scrub::clean(&copy, &own.tier, &own.archive_path, with_secrets);
+                let left_out = cleaned.await?;
+                Ok::<_, BackupError>((place, describe_one(own, &copy).await?, left_out))
+            });
         }
         let Some(done) = checks.join_next().await else {
             break;
         };
-        let (place, member) = done.map_err(|_| BackupError::Stopped)??;
+        let (place, member, taken_out) = done.map_err(|_| BackupError::Stopped)??;
         members.insert(place, member);
+        left_out.extend(taken_out);
     }
-    Ok(members.into_values().collect())
+    Ok((members.into_values().collect(), left_out))
 }
 
 async fn describe_one(own: OwnTier, copy: &Path) -> Result<Member, BackupError> {

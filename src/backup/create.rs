@@ -7,13 +7,15 @@ use super::BackupError;
 use super::capture::{self, OwnTier};
 use super::gather;
 use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role, Scope};
-use super::pack::pack;
+use super::pack::{pack, pack_sealed};
+use super::scrub;
+use super::seal::Seal;
 use super::staging::Staging;
 use super::verify;
 use super::walk::{self, Found, Search};
 use crate::clock::{rfc3339, utc_stamp};
 use crate::fs::fault;
-use crate::fs::layout::{AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX};
+use crate::fs::layout::{AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX, SEALED_SUFFIX};
 use crate::fs::{FsError, FsErrorKind, Layout, atomic, space};
 use crate::model::{AgentRecord, Tier};
 
@@ -31,12 +33,14 @@ pub struct BackupJob {
     pub now_ms: i64,
     /// File or existing folder for the archive; `None` for the root's own folder of backups.
     pub output: Option<PathBuf>,
-    /// Keys too.
+    /// Keys, the configuration, databases of other programs and credentials in our own too.
     pub with_secrets: bool,
     /// Workspaces too.
     pub include_workspace: bool,
     /// Read the archive back before it gets its name.
     pub verify: bool,
+    /// What the archive is encrypted to; `None` for a plain one.
+    pub seal: Option<Seal>,
     /// More files, relative to the root, that nobody writes now.
     pub extra: Vec<PathBuf>,
     /// This agent alone, by its row in the registry; `None` for the whole root.
@@ -52,10 +56,21 @@ pub struct BackupDone {
     pub bytes: u64,
     /// What is in it. A plan has sizes, but no digests, rows or versions.
     pub manifest: Manifest,
-    /// Whether it was read back.
-    pub verified: bool,
+    /// What was proved of it.
+    pub proof: Option<Proof>,
     /// What a person should know.
     pub warnings: Vec<String>,
+}
+
+/// What is known of an archive that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// It was opened and read: every byte of the copies is in it.
+    ReadBack,
+    /// Nobody here can open it. What went into the encryption was read and is whole, and the file holds every byte
+    /// that came out of it; not proved is that a recipient's identity opens it.
+    BeforeEncryption,
 }
 
 /// Says where the archive would go and what would be in it; writes nothing.
@@ -68,13 +83,21 @@ pub async fn plan(job: &BackupJob) -> Result<BackupDone, BackupError> {
     let mut members: Vec<Member> = outline.tiers.iter().map(planned_tier).collect();
     let files = outline.found.foreign.iter().chain(&outline.found.files);
     members.extend(files.map(gather::planned));
-    let warnings = outline.found.warnings.clone();
-    let manifest = manifest(job, members, outline.found);
+    let mut found = outline.found;
+    let mut warnings = std::mem::take(&mut found.warnings);
+    warnings.extend(what_stays(job));
+    if !job.with_secrets {
+        let tiers = outline.tiers.iter();
+        found
+            .left_out
+            .extend(tiers.flat_map(|own| scrub::planned(&own.tier, &own.archive_path)));
+    }
+    let manifest = manifest(job, members, found);
     Ok(BackupDone {
         archive: outline.archive,
         bytes: 0,
         manifest,
-        verified: false,
+        proof: None,
         warnings,
     })
 }
@@ -99,25 +122,17 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         None => capture::capture(&job.layout, &staging.tree()).await?,
     };
     fault("backup.captured");
-    let mut members = capture::describe(&tiers, &staging.tree()).await?;
+    let described = capture::describe(&tiers, &staging.tree(), job.with_secrets).await?;
+    let (mut members, taken_out) = described;
     let mut found = outline.found;
     gather::gather(job, &staging, &mut members, &mut found).await?;
+    found.left_out.extend(taken_out);
     let mut warnings = std::mem::take(&mut found.warnings);
-    if !job.with_secrets && members.iter().any(|it| it.kind == MemberKind::Config) {
-        warnings.push(
-            "config.toml is in the archive as it is; secrets written plainly in it are too"
-                .to_owned(),
-        );
-    }
+    warnings.extend(what_stays(job));
     let manifest = manifest(job, members, found);
 
     let packed = staging.archive();
-    let bytes = write(&packed, &manifest, &staging.tree()).await?;
-    fault("backup.packed");
-    if job.verify {
-        // The copies were checked above: the same bytes need not be opened again, only proved to be the same.
-        verify::read_back(&packed, &manifest).await?;
-    }
+    let (bytes, proof) = write(job, &packed, &manifest, &staging.tree()).await?;
     atomic::persist_new(&packed, &outline.archive).map_err(|error| match error.kind() {
         FsErrorKind::AlreadyExists => BackupError::Exists {
             path: outline.archive.clone(),
@@ -129,8 +144,22 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         archive: outline.archive,
         bytes,
         manifest,
-        verified: job.verify,
+        proof,
         warnings,
+    })
+}
+
+/// What an archive without secrets holds although it may name some.
+fn what_stays(job: &BackupJob) -> Option<String> {
+    let files = match job.include_workspace {
+        true => ", and the files of workspaces",
+        false => "",
+    };
+    (!job.with_secrets).then(|| {
+        format!(
+            "credentials are left out, what was said and done is not: transcripts, memories, prompts of jobs and \
+             outputs of tasks are inside as they are{files}"
+        )
     })
 }
 
@@ -198,7 +227,11 @@ fn destination(job: &BackupJob) -> Result<PathBuf, BackupError> {
         Some(agent) => format!("{AGENT_ARCHIVE_PREFIX}{}-", agent.agent_id),
         None => ARCHIVE_PREFIX.to_owned(),
     };
-    let name = format!("{prefix}{}-{short}{ARCHIVE_SUFFIX}", utc_stamp(job.now_ms));
+    let suffix = match &job.seal {
+        Some(_) => SEALED_SUFFIX,
+        None => ARCHIVE_SUFFIX,
+    };
+    let name = format!("{prefix}{}-{short}{suffix}", utc_stamp(job.now_ms));
     let Some(output) = &job.output else {
         return Ok(job.layout.backups_dir().join(name));
     };
@@ -225,10 +258,32 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-async fn write(path: &Path, manifest: &Manifest, tree: &Path) -> Result<u64, BackupError> {
-    let (path, manifest, tree) = (path.to_owned(), manifest.clone(), tree.to_owned());
-    let packed = tokio::task::spawn_blocking(move || pack(&path, &manifest, &tree));
-    packed.await.map_err(|_| BackupError::Stopped)?
+/// Writes the archive to `path`, and proves what can be proved if that is wanted.
+async fn write(
+    job: &BackupJob,
+    path: &Path,
+    manifest: &Manifest,
+    tree: &Path,
+) -> Result<(u64, Option<Proof>), BackupError> {
+    let key = job.seal.as_ref().and_then(Seal::key);
+    let is_closed = job.seal.is_some() && key.is_none();
+    let (to, listed, tree) = (path.to_owned(), manifest.clone(), tree.to_owned());
+    let (seal, is_watched) = (job.seal.clone(), job.verify && is_closed);
+    let packed = tokio::task::spawn_blocking(move || match &seal {
+        None => pack(&to, &listed, &tree),
+        Some(seal) => pack_sealed(&to, &listed, &tree, seal, is_watched),
+    });
+    let bytes = packed.await.map_err(|_| BackupError::Stopped)??;
+    fault("backup.packed");
+    if !job.verify {
+        return Ok((bytes, None));
+    }
+    if is_closed {
+        return Ok((bytes, Some(Proof::BeforeEncryption)));
+    }
+    // The copies were checked before: the same bytes need not be opened again, only proved to be the same.
+    verify::read_back(path, key.as_ref(), manifest).await?;
+    Ok((bytes, Some(Proof::ReadBack)))
 }
 
 fn manifest(job: &BackupJob, members: Vec<Member>, mut found: Found) -> Manifest {

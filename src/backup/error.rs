@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::seal::Encryption;
 use crate::db::{DbError, OpenError};
 use crate::fs::FsError;
 use crate::model::{AgentId, ErrorKind};
@@ -15,6 +16,31 @@ pub enum BackupError {
     NoArchive {
         /// Where it was looked for.
         path: PathBuf,
+    },
+    /// The archive is encrypted, and nothing of the kind that opens it was given.
+    #[error("{} is encrypted: {}", .archive.display(), match .encryption {
+        Encryption::Recipients => "an identity opens it",
+        Encryption::Passphrase => "its passphrase opens it",
+    })]
+    Encrypted {
+        /// The archive.
+        archive: PathBuf,
+        /// How it is encrypted.
+        encryption: Encryption,
+    },
+    /// The archive is encrypted to other keys, or with another passphrase.
+    #[error("the key that was given does not open {}", .archive.display())]
+    WrongKey {
+        /// The archive.
+        archive: PathBuf,
+    },
+    /// A recipient, an identity or a passphrase cannot be used. Never says what it is, only where.
+    #[error("{place}: {reason}")]
+    BadKey {
+        /// The option, or the file and line.
+        place: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// The archive is not what it should be.
     #[error("{} is damaged: {member}: {reason}", .archive.display())]
@@ -85,6 +111,16 @@ pub enum BackupError {
         tier: String,
         /// What the checks found.
         lines: Vec<String>,
+    },
+    /// What an archive without secrets may not hold was still there after it was taken out.
+    #[error("{tier}: {rows} rows of {table} still hold what was to be left out")]
+    Unscrubbed {
+        /// `global` or `agent <id>`.
+        tier: String,
+        /// The table.
+        table: &'static str,
+        /// Rows.
+        rows: i64,
     },
     /// An agent is registered, and its database is gone.
     #[error("agent {agent} is registered, but there is no database at {}", .path.display())]
@@ -178,6 +214,9 @@ impl BackupError {
             Self::NoArchive { .. } | Self::NoFolder { .. } | Self::NoAgent { .. } => {
                 ErrorKind::NotFound
             }
+            Self::Encrypted { .. } | Self::WrongKey { .. } | Self::BadKey { .. } => {
+                ErrorKind::Usage
+            }
             Self::Damaged { .. }
             | Self::DamagedSource { .. }
             | Self::MissingAgent { .. }
@@ -192,7 +231,7 @@ impl BackupError {
             Self::NoSpace { .. } | Self::FewFiles { .. } => ErrorKind::NoSpace,
             Self::AgentsChanging { .. } => ErrorKind::Busy,
             Self::NotInitialised { .. } => ErrorKind::NotInitialised,
-            Self::Stopped => ErrorKind::Internal,
+            Self::Stopped | Self::Unscrubbed { .. } => ErrorKind::Internal,
             Self::Open(error) => error.failure(),
             Self::Db(error) => error.kind().into(),
             Self::Fs(error) => error.kind().into(),
@@ -204,6 +243,15 @@ impl BackupError {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::NoArchive { .. } => "`zeroclaw backup list` shows the archives that were made",
+            Self::Encrypted { encryption, .. } => match encryption {
+                Encryption::Recipients => "name the file of the identity: `--identity FILE`",
+                Encryption::Passphrase => {
+                    "name a file with the passphrase: `--passphrase-file FILE`, or `-` for standard input"
+                }
+            },
+            Self::WrongKey { .. } => {
+                "nothing was changed; give the key it was made for (a damaged header can look like a wrong key)"
+            }
             Self::Damaged { .. } => {
                 "nothing was changed; take another archive: `zeroclaw backup list`"
             }
@@ -246,7 +294,9 @@ impl BackupError {
             Self::Open(error) => return error.hint().map(str::to_owned),
             Self::StrayAgent { .. }
             | Self::Journal { .. }
+            | Self::BadKey { .. }
             | Self::Stopped
+            | Self::Unscrubbed { .. }
             | Self::Db(_)
             | Self::Fs(_) => {
                 return None;

@@ -39,6 +39,7 @@ pub(super) async fn gather(
                 found.left_out.push(LeftOut {
                     path: file.path,
                     reason: "a database of another program that cannot be read".to_owned(),
+                    is_secret: false,
                 });
             }
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::BackupError;
 use super::archive::Opened;
 use super::manifest::{Manifest, MemberKind, Role};
-use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX};
+use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, SEALED_SUFFIX};
 use crate::fs::{FsError, FsErrorKind, atomic};
 
 /// Most archives of one folder: beyond it something else is wrong, and each costs a read.
@@ -99,7 +99,7 @@ pub async fn inventory(folder: &Path) -> Result<Vec<Archive>, BackupError> {
 pub async fn read_through(archive: &Path) -> Result<(), BackupError> {
     let path = archive.to_owned();
     let read = tokio::task::spawn_blocking(move || {
-        Opened::open(&path)?.read_members(|_| None, |_, _| Ok(()))
+        Opened::open(&path, None)?.read_members(|_| None, |_, _| Ok(()))
     });
     read.await.map_err(|_| BackupError::Stopped)?
 }
@@ -156,7 +156,7 @@ fn look_at(path: PathBuf) -> Option<Archive> {
     if !meta.is_file() || !(has_name || is_gzip(&path)) {
         return None;
     }
-    let contents = Opened::open(&path).map(|opened| Contents::of(opened.manifest()));
+    let contents = Opened::open(&path, None).map(|opened| Contents::of(opened.manifest()));
     // Any file may be gzip; only one that is named like an archive is missed when it is none.
     if matches!(contents, Err(BackupError::NoArchive { .. })) || (contents.is_err() && !has_name) {
         return None;
@@ -171,7 +171,9 @@ fn look_at(path: PathBuf) -> Option<Archive> {
 
 fn has_archive_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    name.starts_with(ARCHIVE_PREFIX.as_bytes()) || name.ends_with(ARCHIVE_SUFFIX.as_bytes())
+    let ends = [ARCHIVE_SUFFIX, SEALED_SUFFIX];
+    name.starts_with(ARCHIVE_PREFIX.as_bytes())
+        || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
 fn is_gzip(path: &Path) -> bool {

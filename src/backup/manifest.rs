@@ -81,7 +81,7 @@ pub struct Member {
     pub bytes: u64,
     /// SHA-256, lower-case hex.
     pub sha256: String,
-    /// Permission bits of the original; a restored file is 0600 whatever they were.
+    /// Permission bits of the original; a restored file is 0600 or 0700, see [`Member::is_program`].
     pub mode: u32,
     /// Rows of each ordinary table; only for databases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -89,6 +89,15 @@ pub struct Member {
     /// `ok`, or what SQLite found wrong; only for databases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub integrity: Option<String>,
+}
+
+impl Member {
+    /// Whether it comes back as a program: files that are not ours do, where their owner could run them.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        let may_be = matches!(self.kind, MemberKind::Workspace | MemberKind::File);
+        may_be && self.mode & 0o100 != 0
+    }
 }
 
 /// What a member is.
@@ -160,13 +169,16 @@ impl std::fmt::Display for Role {
     }
 }
 
-/// Something of the root that is not in the archive.
+/// Something of the root that is not in the archive: a file, or `database: table.column`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Path relative to the root.
+    /// Path relative to the root; of a column, that of its database and the column.
     pub path: String,
     /// Why.
     pub reason: String,
+    /// Whether it was left out because it is a secret: somebody must put it back after a restore.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_secret: bool,
 }
 
 /// Why a manifest is refused.

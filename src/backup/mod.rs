@@ -1,10 +1,10 @@
 //! Both tiers to one archive, and back.
 //!
-//! An archive is a plain `.tar.gz`; `docs/backup-format.md` describes it. [`create()`] captures every database of a
-//! root at one instant, [`verify()`] proves an archive by opening what is in it, [`restore()`] swaps it in under a
-//! journal, and [`recover`] finishes a restore that was cut off. [`adopt()`] takes one agent out of
-//! an archive into a root that does not know it. Nothing here knows the rows of a database beyond
-//! what [`crate::db::DbCopy`] tells.
+//! An archive is a plain `.tar.gz`, or one in the age format; `docs/backup-format.md` describes it. [`create()`]
+//! captures every database of a root at one instant, [`verify()`] proves an archive by opening what is in it,
+//! [`restore()`] swaps it in under a journal, and [`recover`] finishes a restore that was cut off. [`adopt()`] takes one
+//! agent out of an archive into a root that does not know it. Nothing here knows the rows of a database beyond what
+//! [`crate::db::DbCopy`] tells.
 
 mod adopt;
 mod archive;
@@ -20,13 +20,16 @@ mod names;
 mod pack;
 mod restore;
 mod retention;
+mod scrub;
+mod seal;
 mod staging;
 mod stream;
 mod verify;
 mod walk;
+mod watch;
 
 pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
-pub use create::{BackupDone, BackupJob, create, plan};
+pub use create::{BackupDone, BackupJob, Proof, create, plan};
 pub use error::BackupError;
 pub use inventory::{Archive, Contents, inventory, read_through};
 pub use manifest::{
@@ -34,4 +37,5 @@ pub use manifest::{
 };
 pub use restore::{PlanAction, PlanStep, RestoreJob, plan_restore, recover, restore};
 pub use retention::{Dated, Decision, Rules, is_doubtful, is_given_name, keep};
+pub use seal::{Encryption, Key, Seal, lines_of};
 pub use verify::{Verified, rehearse, verify};

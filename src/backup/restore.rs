@@ -10,6 +10,7 @@ use super::BackupError;
 use super::capture;
 use super::journal::{Journal, Phase, Register, Swap, exists, staged};
 use super::manifest::{Manifest, Member, MemberKind, Role, Scope};
+use super::seal::Key;
 use super::verify::{self, Verified, need};
 use crate::clock::Clock;
 use crate::db::{Access, Db, DbCopy, Durability, Release, WriteAccess};
@@ -25,6 +26,8 @@ pub struct RestoreJob {
     pub now_ms: i64,
     /// The archive.
     pub archive: PathBuf,
+    /// What opens it, if it is encrypted.
+    pub key: Option<Key>,
     /// The root to write.
     pub layout: Layout,
     /// One agent alone; `None` for everything.
@@ -242,7 +245,7 @@ pub(super) async fn roll_forward(
 /// Unpacks what is wanted into the staging folder, and prepares the control plane for its new home.
 async fn stage(job: &RestoreJob, verified: &Verified) -> Result<Option<Register>, BackupError> {
     let layout = &job.layout;
-    let opened = verify::open(&job.archive).await?;
+    let opened = verify::open(&job.archive, job.key.as_ref()).await?;
     if *opened.manifest() != verified.manifest {
         return Err(BackupError::Damaged {
             archive: job.archive.clone(),

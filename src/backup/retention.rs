@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Datelike, Utc};
 use serde::Serialize;
 
-use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, BEFORE_IMPORT_SUFFIX};
+use crate::fs::layout::{ARCHIVE_PREFIX, ARCHIVE_SUFFIX, BEFORE_IMPORT_SUFFIX, SEALED_SUFFIX};
 use crate::model::KeepReason;
 
 /// Characters of the time in an archive's name.
@@ -120,7 +120,8 @@ pub fn is_given_name(path: &Path) -> bool {
     };
     let middle = middle
         .strip_suffix(BEFORE_IMPORT_SUFFIX)
-        .or_else(|| middle.strip_suffix(ARCHIVE_SUFFIX));
+        .or_else(|| middle.strip_suffix(ARCHIVE_SUFFIX))
+        .or_else(|| middle.strip_suffix(SEALED_SUFFIX));
     let Some((stamp, id)) = middle.and_then(|middle| middle.split_once('-')) else {
         return false;
     };

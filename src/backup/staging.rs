@@ -1,17 +1,20 @@
-//! The folder beside an archive's destination in which it is made.
+//! Folders in which work is done: beside an archive's destination to make it, among temporary files to prove it.
 //!
-//! It goes in every outcome. One that a killed process left behind goes when the next archive is made beside it.
+//! They go in every outcome. One that a killed process left behind goes when the next one is made beside it.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 
 use super::BackupError;
 use crate::fs::{FsError, atomic, process};
 
 const PREFIX: &str = ".zeroclaw-backup-";
 const SUFFIX: &str = ".partial";
+const SCRATCH_PREFIX: &str = "zeroclaw-verify-";
 /// File that names the process at work.
 const OWNER: &str = "owner.json";
 /// A folder without a readable owner is given up after this: its owner is written right after it is made.
@@ -42,19 +45,11 @@ impl Staging {
     ///
     /// [`BackupError::Fs`] when it cannot be made.
     pub(super) fn create(beside: &Path, id: &str) -> Result<Self, BackupError> {
-        sweep(beside);
+        sweep(beside, is_staging_name);
         let path = beside.join(format!("{PREFIX}{id}{SUFFIX}"));
         atomic::create_dir_private(&path)?;
         let staging = Self { path };
-        let pid = std::process::id();
-        let owner = Owner {
-            pid,
-            start_ticks: process::start_ticks(pid),
-            boot_id: process::boot_id(),
-        };
-        let text = serde_json::to_vec(&owner)
-            .expect("invariant: an owner has text keys and plain values only");
-        atomic::write_private(&staging.path.join(OWNER), &text)?;
+        sign(&staging.path)?;
         Ok(staging)
     }
 
@@ -86,19 +81,64 @@ impl Drop for Staging {
     }
 }
 
+/// Makes a private folder for unpacked databases, which goes when this is dropped, after removing those of dead
+/// processes.
+///
+/// # Errors
+///
+/// [`BackupError::Fs`] when it cannot be made.
+pub(super) fn scratch() -> Result<TempDir, BackupError> {
+    scratch_in(&std::env::temp_dir())
+}
+
+fn scratch_in(place: &Path) -> Result<TempDir, BackupError> {
+    sweep(place, |name| name.starts_with(SCRATCH_PREFIX));
+    // Everybody may write there: only a folder that did not exist is taken.
+    let made = tempfile::Builder::new()
+        .prefix(SCRATCH_PREFIX)
+        .permissions(PermissionsExt::from_mode(0o700))
+        .tempdir_in(place);
+    let scratch = made.map_err(FsError::at("make a folder in", place))?;
+    sign(scratch.path())?;
+    Ok(scratch)
+}
+
+/// Writes into a folder which process works in it.
+fn sign(folder: &Path) -> Result<(), FsError> {
+    let pid = std::process::id();
+    let owner = Owner {
+        pid,
+        start_ticks: process::start_ticks(pid),
+        boot_id: process::boot_id(),
+    };
+    let text = serde_json::to_vec(&owner)
+        .expect("invariant: an owner has text keys and plain values only");
+    atomic::write_private(&folder.join(OWNER), &text)
+}
+
 /// Removes what dead processes left in `folder`. What cannot be removed stays for the next time.
-fn sweep(folder: &Path) {
+fn sweep(folder: &Path, is_ours: impl Fn(&str) -> bool) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
-        let is_staging = entry.file_name().to_str().is_some_and(is_staging_name);
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_staging && is_folder && is_dead(&entry.path()) {
-            tracing::info!(path = %entry.path().display(), "removing what an interrupted backup left");
+        let is_named = entry.file_name().to_str().is_some_and(&is_ours);
+        if is_named && is_own_folder(&entry, folder) && is_dead(&entry.path()) {
+            tracing::info!(path = %entry.path().display(), "removing what a process left that was cut off");
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Not a link, and not somebody else's, whose word would say nothing. What the superuser makes belongs to the owner of
+/// the folder around it.
+fn is_own_folder(entry: &std::fs::DirEntry, around: &Path) -> bool {
+    let Ok(meta) = entry.metadata() else {
+        return false;
+    };
+    let is_own = meta.uid() == rustix::process::geteuid().as_raw()
+        || std::fs::metadata(around).is_ok_and(|around| around.uid() == meta.uid());
+    meta.is_dir() && is_own
 }
 
 fn is_dead(folder: &Path) -> bool {
@@ -145,5 +185,33 @@ mod tests {
         let path = next.path.clone();
         drop(next);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_scratch_folder_of_a_dead_process_goes_with_the_next_and_of_others_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let living = scratch_in(home.path()).unwrap();
+        let dead = home.path().join("zeroclaw-verify-dead");
+        std::fs::create_dir(&dead).unwrap();
+        let owner = r#"{"pid": 4000000, "start_ticks": 1, "boot_id": null}"#;
+        std::fs::write(dead.join(OWNER), owner).unwrap();
+        std::fs::write(dead.join("1.sqlite"), "rows").unwrap();
+        let unsigned = home.path().join("zeroclaw-verify-unsigned");
+        std::fs::create_dir(&unsigned).unwrap();
+        let long_ago = SystemTime::now() - 2 * UNOWNED;
+        let handle = std::fs::File::open(&unsigned).unwrap();
+        handle.set_modified(long_ago).unwrap();
+        let other = home.path().join("zeroclaw-other");
+        std::fs::create_dir(&other).unwrap();
+        let link = home.path().join("zeroclaw-verify-link");
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+
+        let next = scratch_in(home.path()).unwrap();
+
+        assert!(!dead.exists() && !unsigned.exists());
+        assert!(living.path().exists() && next.path().exists());
+        assert!(other.exists() && link.symlink_metadata().is_ok());
+        let mode = next.path().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 }

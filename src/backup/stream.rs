@@ -4,7 +4,7 @@
 //! without a bound.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -30,7 +30,7 @@ const COPY_BYTES: usize = 256 * 1024;
 
 /// The inflated archive, with a cap.
 pub(super) struct Stream {
-    inflated: MultiGzDecoder<BufReader<File>>,
+    inflated: MultiGzDecoder<Box<dyn BufRead + Send>>,
     left: u64,
 }
 
@@ -51,10 +51,10 @@ pub(super) enum ReadFault {
 }
 
 impl Stream {
-    /// Begins to inflate `file`, of which at most `cap` bytes come.
-    pub(super) fn new(file: File, cap: u64) -> Self {
+    /// Begins to inflate `content`, of which at most `cap` bytes come.
+    pub(super) fn new(content: Box<dyn BufRead + Send>, cap: u64) -> Self {
         Self {
-            inflated: MultiGzDecoder::new(BufReader::with_capacity(COPY_BYTES, file)),
+            inflated: MultiGzDecoder::new(content),
             left: cap,
         }
     }
@@ -121,13 +121,17 @@ impl Stream {
     }
 
     /// Reads a member's content and what fills its last block up; gives its SHA-256.
+    ///
+    /// * `target`: a path that does not exist, for the content; `None` reads past it.
+    /// * `is_program`: whether that may be run.
     pub(super) fn content(
         &mut self,
         bytes: u64,
         target: Option<&Path>,
+        is_program: bool,
     ) -> Result<String, ReadFault> {
         let mut file = match target {
-            Some(path) => Some((create(path).map_err(ReadFault::Target)?, path)),
+            Some(path) => Some((create(path, is_program).map_err(ReadFault::Target)?, path)),
             None => None,
         };
         let mut hash = Sha256::new();
@@ -215,11 +219,14 @@ impl Read for Stream {
     }
 }
 
-fn create(path: &Path) -> Result<File, FsError> {
+fn create(path: &Path, is_program: bool) -> Result<File, FsError> {
     if let Some(folder) = path.parent() {
         atomic::create_dir_private(folder)?;
     }
-    atomic::create_file_private(path)
+    match is_program {
+        true => atomic::create_program_private(path),
+        false => atomic::create_file_private(path),
+    }
 }
 
 /// Proves a header's sum and modes; gives the size it announces.

@@ -1,9 +1,7 @@
 //! Proves an archive: its structure, every digest, and every database in it.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::BackupError;
@@ -11,9 +9,11 @@ use super::archive::Opened;
 use super::capture;
 use super::manifest::{Manifest, Member, MemberKind, Role, Scope};
 use super::restore::{RestoreJob, plan_restore};
+use super::seal::{Encryption, Key};
+use super::staging::scratch;
 use crate::clock::Clock;
 use crate::db::{DbCopy, DbErrorKind, OpenError};
-use crate::fs::{FsError, Layout, space};
+use crate::fs::{FsError, Layout, fault, space};
 use crate::model::{CheckOutcome, ErrorKind, Tier};
 
 /// Databases that lie unpacked at once, besides the one being unpacked: one in the queue, one in check.
@@ -26,6 +26,8 @@ pub struct Verified {
     pub manifest: Manifest,
     /// Size of the archive.
     pub bytes: u64,
+    /// How it is encrypted, if it is.
+    pub encryption: Option<Encryption>,
     /// What a person should know; nothing of it makes the archive bad.
     pub findings: Vec<String>,
 }
@@ -35,15 +37,17 @@ pub struct Verified {
 /// Each database is unpacked into a private folder in the system's place for temporary files, opened, checked,
 /// counted, and removed again.
 ///
+/// * `key`: for an encrypted archive; another needs none.
+///
 /// # Errors
 ///
 /// [`BackupError::Damaged`] names the first thing that is wrong, [`BackupError::Newer`] what this release is too old
-/// for.
-pub async fn verify(archive: &Path) -> Result<Verified, BackupError> {
+/// for, [`BackupError::Encrypted`] and [`BackupError::WrongKey`] that another key is needed.
+pub async fn verify(archive: &Path, key: Option<&Key>) -> Result<Verified, BackupError> {
+    let opened = open(archive, key).await?;
     let scratch = scratch()?;
-    let opened = open(archive).await?;
     let manifest = opened.manifest().clone();
-    let bytes = opened.bytes();
+    let (bytes, encryption) = (opened.bytes(), opened.encryption());
     refuse_newer(archive, &manifest)?;
     let largest = manifest.members.iter().map(|member| member.bytes).max();
     // Up to three lie there at once.
@@ -57,6 +61,10 @@ pub async fn verify(archive: &Path) -> Result<Verified, BackupError> {
     let reading = tokio::task::spawn_blocking(move || read(opened, &folder, &sender));
     let mut registry = None;
     let mut findings = Vec::new();
+    if key.is_some() && encryption.is_none() {
+        // Whoever has a key for it expects that nobody else could have written or read it.
+        findings.push("the archive is not encrypted: the key was not needed".to_owned());
+    }
     let mut failed = None;
     while let Some((member, path)) = queue.recv().await {
         match prove(archive, &manifest, &member, &path, &mut findings).await {
@@ -67,6 +75,7 @@ pub async fn verify(archive: &Path) -> Result<Verified, BackupError> {
                 break;
             }
         }
+        fault("verify.proved");
         std::fs::remove_file(&path).map_err(FsError::at("remove", &path))?;
     }
     // The reader ends at its next message.
@@ -80,6 +89,7 @@ pub async fn verify(archive: &Path) -> Result<Verified, BackupError> {
     Ok(Verified {
         manifest,
         bytes,
+        encryption,
         findings,
     })
 }
@@ -89,8 +99,27 @@ pub async fn verify(archive: &Path) -> Result<Verified, BackupError> {
 /// # Errors
 ///
 /// [`BackupError::Damaged`] when it does not.
-pub(super) async fn read_back(archive: &Path, manifest: &Manifest) -> Result<(), BackupError> {
-    let opened = open(archive).await?;
+pub(super) async fn read_back(
+    archive: &Path,
+    key: Option<&Key>,
+    manifest: &Manifest,
+) -> Result<(), BackupError> {
+    let opened = open(archive, key).await?;
+    let (archive, manifest) = (archive.to_owned(), manifest.clone());
+    let read = tokio::task::spawn_blocking(move || prove_same(opened, &archive, &manifest));
+    read.await.map_err(|_| BackupError::Stopped)?
+}
+
+/// Reads all of an archive, and proves that it holds what `manifest` says byte for byte.
+///
+/// # Errors
+///
+/// [`BackupError::Damaged`] when it does not.
+pub(super) fn prove_same(
+    opened: Opened,
+    archive: &Path,
+    manifest: &Manifest,
+) -> Result<(), BackupError> {
     if opened.manifest() != manifest {
         return Err(damaged(
             archive,
@@ -98,24 +127,14 @@ pub(super) async fn read_back(archive: &Path, manifest: &Manifest) -> Result<(),
             "is not what was written",
         ));
     }
-    let read = tokio::task::spawn_blocking(move || opened.read_members(|_| None, |_, _| Ok(())));
-    read.await.map_err(|_| BackupError::Stopped)?
+    opened.read_members(|_| None, |_, _| Ok(()))
 }
 
 /// Opens an archive off the runtime's threads.
-pub(super) async fn open(archive: &Path) -> Result<Opened, BackupError> {
-    let path = archive.to_owned();
-    let opened = tokio::task::spawn_blocking(move || Opened::open(&path));
+pub(super) async fn open(archive: &Path, key: Option<&Key>) -> Result<Opened, BackupError> {
+    let (path, key) = (archive.to_owned(), key.cloned());
+    let opened = tokio::task::spawn_blocking(move || Opened::open(&path, key.as_ref()));
     opened.await.map_err(|_| BackupError::Stopped)?
-}
-
-/// A private folder for unpacked databases.
-pub(super) fn scratch() -> Result<TempDir, BackupError> {
-    let made = tempfile::Builder::new()
-        .prefix("zeroclaw-verify-")
-        .permissions(PermissionsExt::from_mode(0o700))
-        .tempdir();
-    Ok(made.map_err(FsError::at("make a folder in", &std::env::temp_dir()))?)
 }
 
 /// Refuses to begin what the place has no room for.
@@ -360,11 +379,12 @@ const HOST_BOUND: [&str; 2] = ["state_leases", "backup_runs"];
 /// As [`super::restore()`], or [`BackupError::Damaged`] when a restored database differs.
 pub async fn rehearse(
     archive: &Path,
+    key: Option<&Key>,
     verified: &Verified,
     clock: &Clock,
 ) -> Result<(), BackupError> {
     if let (Scope::Agent, Some(agent)) = (verified.manifest.scope, &verified.manifest.agent) {
-        return super::adopt::rehearse(archive, verified, &agent.agent_id, clock).await;
+        return super::adopt::rehearse(archive, key, verified, &agent.agent_id, clock).await;
     }
     let scratch = scratch()?;
     let layout = Layout::new(scratch.path().join("root"));
@@ -373,6 +393,7 @@ pub async fn rehearse(
         id: "rehearsal".to_owned(),
         now_ms: clock.now_ms(),
         archive: archive.to_owned(),
+        key: key.cloned(),
         layout: layout.clone(),
         agent: None,
     };

@@ -13,7 +13,9 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::manifest::{LeftOut, MemberKind};
 use super::{names, staging};
-use crate::fs::layout::{AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX};
+use crate::fs::layout::{
+    AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX, RESTORE_PREFIX, SEALED_SUFFIX,
+};
 use crate::fs::{Layout, atomic, sidecars};
 use crate::model::AgentId;
 
@@ -27,10 +29,20 @@ pub(super) struct Search<'a> {
     pub(super) layout: &'a Layout,
     /// The tiers' databases: not opened here, because closing a handle would take SQLite's locks away.
     pub(super) databases: &'a [PathBuf],
-    /// Keys too.
+    /// Keys, the configuration and databases of other programs too.
     pub(super) with_secrets: bool,
     /// Workspaces too.
     pub(super) include_workspace: bool,
+}
+
+impl Search<'_> {
+    /// Takes a secret only where secrets are wanted.
+    fn secret(&self, wanted: Verdict, reason: &'static str) -> Verdict {
+        match self.with_secrets {
+            true => wanted,
+            false => Verdict::LeaveSecret(reason),
+        }
+    }
 }
 
 /// What was found.
@@ -74,6 +86,7 @@ impl FoundFile {
 enum Verdict {
     Skip,
     LeaveOut(&'static str),
+    LeaveSecret(&'static str),
     Descend,
     Take(MemberKind),
     Foreign,
@@ -100,6 +113,7 @@ pub(super) fn walk_agent(search: &Search<'_>, agent: &AgentId) -> Found {
                 left_out.push(LeftOut {
                     path: file.path.clone(),
                     reason: "no part of what moves with an agent".to_owned(),
+                    is_secret: false,
                 });
             }
             travels
@@ -150,6 +164,11 @@ fn walk_from(search: &Search<'_>, start: &Path) -> Found {
                 leave_out(&mut found, path, reason);
                 skip_folder(&mut entries, &entry);
             }
+            Ok(Verdict::LeaveSecret(reason)) => found.left_out.push(LeftOut {
+                path: path.to_owned(),
+                reason: reason.to_owned(),
+                is_secret: true,
+            }),
             Ok(Verdict::Take(kind)) => found.files.push(FoundFile::new(kind, path, &meta)),
             Ok(Verdict::Foreign) => {
                 let file = FoundFile::new(MemberKind::Database, path, &meta);
@@ -177,15 +196,17 @@ impl Found {
         self.files.retain(|file| !is_sidecar(&file.path));
     }
 
-    /// Cuts the list of what is left out to a bounded length that still says how much there is.
+    /// Cuts the list of what is left out to a bounded length that still says how much there is; secrets stand first.
     pub(super) fn bound_left_out(&mut self) {
-        self.left_out.sort();
+        self.left_out
+            .sort_by(|a, b| b.is_secret.cmp(&a.is_secret).then_with(|| a.cmp(b)));
         if self.left_out.len() > MAX_LEFT_OUT {
             let more = self.left_out.len() - MAX_LEFT_OUT;
             self.left_out.truncate(MAX_LEFT_OUT);
             self.left_out.push(LeftOut {
                 path: "…".to_owned(),
                 reason: format!("{more} more files that are not part of the state"),
+                is_secret: false,
             });
         }
     }
@@ -246,13 +267,16 @@ fn judge(
         ));
     }
     if here == layout.config_file() {
-        return Ok(Verdict::Take(MemberKind::Config));
+        return Ok(search.secret(
+            Verdict::Take(MemberKind::Config),
+            "the configuration, which may hold keys in clear: put your own back",
+        ));
     }
     if here == layout.secret_key_file() {
-        return Ok(match search.with_secrets {
-            true => Verdict::Take(MemberKind::Key),
-            false => Verdict::LeaveOut("a key; secrets were to be left out"),
-        });
+        return Ok(search.secret(
+            Verdict::Take(MemberKind::Key),
+            "the key of what is encrypted in the configuration: put it back",
+        ));
     }
     if names::fault(path).is_some() {
         return Ok(Verdict::LeaveOut("its name cannot travel"));
@@ -261,16 +285,19 @@ fn judge(
         return Ok(Verdict::LeaveOut("an archive"));
     }
     if has_magic(here)? {
-        return Ok(Verdict::Foreign);
+        return Ok(search.secret(
+            Verdict::Foreign,
+            "a database of another program: nobody here knows which of its columns are secret",
+        ));
     }
     if names::is_in_workspace(path) {
         return Ok(Verdict::Take(MemberKind::Workspace));
     }
     // What nobody here knows may be somebody's only copy: it travels, unless it could be a secret.
-    Ok(match search.with_secrets {
-        true => Verdict::Take(MemberKind::File),
-        false => Verdict::LeaveOut("not part of the state, and it may hold secrets"),
-    })
+    Ok(search.secret(
+        Verdict::Take(MemberKind::File),
+        "not part of the state, and it may hold secrets",
+    ))
 }
 
 fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
@@ -301,7 +328,8 @@ fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
 fn is_archive_name(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
     let is_ours = name.starts_with(ARCHIVE_PREFIX) || name.starts_with(AGENT_ARCHIVE_PREFIX);
-    is_ours && name.ends_with(ARCHIVE_SUFFIX)
+    let ends = [ARCHIVE_SUFFIX, SEALED_SUFFIX];
+    is_ours && ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a regular file begins as a SQLite database does.
@@ -318,6 +346,7 @@ fn leave_out(found: &mut Found, path: &str, reason: &str) {
     found.left_out.push(LeftOut {
         path: path.to_owned(),
         reason: reason.to_owned(),
+        is_secret: false,
     });
 }
 

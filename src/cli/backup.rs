@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::{CliError, Context, Exit};
 
 mod create;
+pub(crate) mod key;
 mod list;
 mod prune;
 pub(super) mod report;
@@ -18,6 +19,7 @@ pub(crate) enum BackupCommand {
     ///
     /// One compressed file, readable by you alone, with every database as a consistent copy of one
     /// instant. It is read back and proved before it gets its name, and never overwrites a file.
+    /// With --encrypt-to or --passphrase-file it is in the age format, and needs that key to come back.
     #[command(after_long_help = Exit::help_of(&[
         Exit::NotInitialised,
         Exit::Busy,
@@ -30,7 +32,8 @@ pub(crate) enum BackupCommand {
     /// Prove an archive
     ///
     /// Checks its structure and every digest, and opens every database in it: integrity, references,
-    /// owner, rows. Ends with 6 when anything is wrong, and names it.
+    /// owner, rows. Ends with 6 when anything is wrong, and names it; with 2 when an encrypted archive
+    /// lacks its key or was given another.
     #[command(after_long_help = Exit::help_of(&[
         Exit::NewerSchema,
         Exit::Damaged,

@@ -15,6 +15,10 @@ use super::open::{Db, read_options};
 use super::snapshot::open_snapshot;
 use crate::model::{AgentId, AgentRecord, AgentStatus, BackupRun, CheckOutcome, Tier};
 
+pub use self::erase::{Erase, Erased};
+
+mod erase;
+
 /// An open copy.
 #[derive(Debug)]
 pub struct DbCopy {

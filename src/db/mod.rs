@@ -21,7 +21,7 @@ mod writer;
 
 pub use bind::bound;
 pub use check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_relations};
-pub use copy::DbCopy;
+pub use copy::{DbCopy, Erase, Erased};
 pub use error::{DbError, DbErrorKind, OpenError};
 pub use migrate::{Release, known_version, tables_of};
 pub use open::{Access, Db, Durability, Reader, WriteAccess};

@@ -24,6 +24,7 @@ mod rename;
 
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
+const PROGRAM_MODE: u32 = 0o700;
 const COPY_BUFFER_BYTES: usize = 256 * 1024;
 
 /// How the names of all temporary files begin; a file of such a name is left over from a killed process.
@@ -64,12 +65,25 @@ pub fn create_dir_private(path: &Path) -> Result<(), FsError> {
 ///
 /// [`FsError`] of kind `AlreadyExists` when the name is taken, also by a dangling link; otherwise what went wrong.
 pub fn create_file_private(path: &Path) -> Result<File, FsError> {
+    create_file(path, FILE_MODE)
+}
+
+/// Creates a program that must not exist, mode 0700, open for reading and writing.
+///
+/// # Errors
+///
+/// As [`create_file_private`].
+pub fn create_program_private(path: &Path) -> Result<File, FsError> {
+    create_file(path, PROGRAM_MODE)
+}
+
+fn create_file(path: &Path, mode: u32) -> Result<File, FsError> {
     let owner = inherited_owner(parent(path))?;
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
-        .mode(FILE_MODE)
+        .mode(mode)
         .open(path)
         .map_err(FsError::at("create file", path))?;
     give_to(&file, owner, path)?;

@@ -18,6 +18,8 @@ pub const ARCHIVE_PREFIX: &str = "zeroclaw-backup-";
 pub const AGENT_ARCHIVE_PREFIX: &str = "zeroclaw-agent-";
 /// How the names of archives end.
 pub const ARCHIVE_SUFFIX: &str = ".tar.gz";
+/// How the names of encrypted archives end.
+pub const SEALED_SUFFIX: &str = ".tar.gz.age";
 /// How the names of archives end that an import makes before its first change.
 pub const BEFORE_IMPORT_SUFFIX: &str = "-before-import.tar.gz";
 

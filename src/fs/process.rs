@@ -49,10 +49,32 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     start_ticks_from_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Gives how many files this process may have open; `None` where there is no limit.
-#[must_use]
-pub fn open_files_limit() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+/// Lets this process have `needed` files open, as far as the system allows without asking anybody; gives how many it
+/// may have now, `None` where there is no limit.
+///
+/// Goes up only, and at once to what the system allows: 1,024 are what shells give, the limit behind them is rarely
+/// below 4,096.
+pub fn raise_open_files_limit(needed: u64) -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let limit = getrlimit(Resource::Nofile);
+    let is_enough = limit.current.is_none_or(|current| current >= needed);
+    let highest = limit.maximum.unwrap_or(needed);
+    if is_enough || limit.current.is_some_and(|current| current >= highest) {
+        return limit.current;
+    }
+    let raised = Rlimit {
+        current: Some(highest),
+        maximum: limit.maximum,
+    };
+    // Some systems refuse more than they say they allow: then the old limit is what there is.
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => Some(highest),
+        Err(error) => {
+            tracing::debug!(%error, highest, "the limit of open files stays");
+            limit.current
+        }
+    }
 }
 
 /// The name may hold blanks and brackets, so counting starts at the last bracket.

@@ -10,9 +10,11 @@ mod report;
 use std::path::Path;
 use std::time::Instant;
 
-use super::backup::{absolute, create_report, new_id, notes_of_age, refuse_held, take};
+use super::backup::{
+    KeySource, SealSource, absolute, create_report, new_id, notes_of_age, refuse_held, take,
+};
 use super::{Service, ServiceError};
-use crate::backup::{self, AdoptJob, BackupError, BackupJob, Manifest, Scope};
+use crate::backup::{self, AdoptJob, BackupError, BackupJob, Manifest, Scope, Seal};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Access, Db, known_version};
@@ -36,6 +38,8 @@ pub async fn export(
     options: ExportOptions,
 ) -> Result<ExportReport, ServiceError> {
     let started = Instant::now();
+    let seal = options.seal.as_ref().map(SealSource::load).transpose()?;
+    let encryption = seal.as_ref().map(Seal::encryption);
     let service = Service::look(root, clock.clone()).await?;
     let asked = ask(&service, &options.agent).await;
     service.close().await;
@@ -49,12 +53,13 @@ pub async fn export(
         with_secrets: true,
         include_workspace: options.include_workspace,
         verify: true,
+        seal,
         extra: Vec::new(),
         agent: Some(agent.clone()),
     };
     let done = backup::create(&job).await?;
     Ok(ExportReport {
-        archive: create_report(done, started, false),
+        archive: create_report(done, encryption, started, false),
         agent,
         notes,
     })
@@ -107,12 +112,14 @@ pub async fn import(clock: Clock, options: ImportOptions) -> Result<ImportReport
     if !layout.global_db().exists() && !layout.restore_journal().exists() {
         return Err(ServiceError::NotInitialised { root: target });
     }
-    let verified = backup::verify(&archive).await?;
+    let key = options.key.as_ref().map(KeySource::load).transpose()?;
+    let verified = backup::verify(&archive, key.as_ref()).await?;
     let agent = choose(&archive, &verified.manifest, options.agent)?;
     let job = AdoptJob {
         id: new_id(),
         now_ms: clock.now_ms(),
         archive: archive.clone(),
+        key,
         name: options.name.unwrap_or_else(|| agent.clone()),
         agent,
         layout,

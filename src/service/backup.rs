@@ -4,6 +4,7 @@
 //! Only a restore takes the root for itself.
 
 pub(super) mod freshness;
+mod keys;
 mod record;
 mod report;
 mod retention;
@@ -15,20 +16,25 @@ use self::record::Recorder;
 pub(super) use self::report::create_report;
 use self::report::member_reports;
 use super::{Service, ServiceError};
-use crate::backup::{self, BackupError, BackupJob, Manifest, RestoreJob};
+use crate::backup::{self, BackupError, BackupJob, Key, Manifest, RestoreJob, Seal};
 use crate::clock::Clock;
 use crate::fs::{Holder, HolderKind, Layout, LockError, RootLock, SharedLock};
 use crate::model::{BackupKind, BackupRun, PageLimit};
 use crate::store::global::backup as runs;
 
+pub use self::keys::{KeySource, SealSource};
 pub use self::report::{
     CreateOptions, CreateReport, MemberReport, RestoreOptions, RestoreReport, VerifyReport,
 };
 pub use self::retention::{
     ArchiveInfo, PruneAction, PruneItem, PruneOptions, PruneReport, Untouched, inventory, prune,
 };
-pub use crate::backup::{LeftOut, MemberKind, PlanAction, PlanStep, Role, Rules, Scope};
+pub use crate::backup::{
+    Encryption, LeftOut, MemberKind, PlanAction, PlanStep, Proof, Role, Rules, Scope,
+};
 
+/// Things left out of an archive that a restore tells of one by one.
+const MAX_TOLD: usize = 20;
 /// How long a restore waits for commands that only look; a daemon is refused after it.
 const RESTORE_WAIT: Duration = Duration::from_secs(2);
 
@@ -80,6 +86,8 @@ async fn make(
     mut recorder: Recorder<'_>,
 ) -> Result<CreateReport, ServiceError> {
     let started = Instant::now();
+    let seal = options.seal.as_ref().map(SealSource::load).transpose()?;
+    let encryption = seal.as_ref().map(Seal::encryption);
     let job = BackupJob {
         layout: layout.clone(),
         id: new_id(),
@@ -88,12 +96,13 @@ async fn make(
         with_secrets: options.with_secrets,
         include_workspace: options.include_workspace,
         verify: options.verify,
+        seal,
         extra,
         agent: None,
     };
     if options.dry_run {
         let done = backup::plan(&job).await?;
-        return Ok(create_report(done, started, true));
+        return Ok(create_report(done, encryption, started, true));
     }
     let mut run = record::run(&job.id, BackupKind::Create, job.now_ms);
     recorder.begin(&run).await;
@@ -107,7 +116,7 @@ async fn make(
         Err(error) => record::failed(&mut run, error),
     }
     recorder.finish(&run).await;
-    let mut report = create_report(result?, started, false);
+    let mut report = create_report(result?, encryption, started, false);
     report.warnings.extend(recorder.into_warnings());
     Ok(report)
 }
@@ -115,20 +124,23 @@ async fn make(
 /// Proves an archive, and records the run in `root` if that is a root which can be written.
 ///
 /// * `deep`: restore it into a scratch folder too, and compare.
+/// * `key`: opens it, if it is encrypted.
 ///
 /// # Errors
 ///
 /// [`BackupError::Damaged`] names what is wrong with the archive, [`BackupError::Newer`] what this release is too
-/// old for.
+/// old for, [`BackupError::Encrypted`] and [`BackupError::WrongKey`] that another key is needed.
 pub async fn verify(
     archive: &Path,
     clock: Clock,
     root: Option<&Path>,
     deep: bool,
+    key: Option<&KeySource>,
 ) -> Result<VerifyReport, ServiceError> {
     let archive = absolute(archive)?;
+    let key = key.map(KeySource::load).transpose()?;
     let mut run = record::run(&new_id(), BackupKind::Verify, clock.now_ms());
-    let result = prove(&archive, &clock, deep).await;
+    let result = prove(&archive, key.as_ref(), &clock, deep).await;
     run.finished_at_ms = Some(clock.now_ms());
     let layout = root.map(|root| Layout::new(root.to_owned()));
     let stored = layout
@@ -154,16 +166,22 @@ pub async fn verify(
         id: verified.manifest.id.clone(),
         scope: verified.manifest.scope,
         created_at_ms: verified.manifest.created_at_ms,
+        encryption: verified.encryption,
         members: member_reports(verified.manifest),
         findings,
         ok: true,
     })
 }
 
-async fn prove(archive: &Path, clock: &Clock, deep: bool) -> Result<backup::Verified, BackupError> {
-    let verified = backup::verify(archive).await?;
+async fn prove(
+    archive: &Path,
+    key: Option<&Key>,
+    clock: &Clock,
+    deep: bool,
+) -> Result<backup::Verified, BackupError> {
+    let verified = backup::verify(archive, key).await?;
     if deep {
-        backup::rehearse(archive, &verified, clock).await?;
+        backup::rehearse(archive, key, &verified, clock).await?;
     }
     Ok(verified)
 }
@@ -190,11 +208,13 @@ pub async fn restore(clock: Clock, options: RestoreOptions) -> Result<RestoreRep
         }
         .into());
     }
-    let verified = backup::verify(&archive).await?;
+    let key = options.key.as_ref().map(KeySource::load).transpose()?;
+    let verified = backup::verify(&archive, key.as_ref()).await?;
     let job = RestoreJob {
         id: new_id(),
         now_ms: clock.now_ms(),
         archive: archive.clone(),
+        key,
         layout: Layout::new(target.clone()),
         agent: options.agent,
     };
@@ -262,8 +282,19 @@ fn notes(manifest: &Manifest) -> Vec<String> {
     notes.push("leases are not brought back: they name processes of that moment".to_owned());
     if !manifest.has_secrets {
         notes.push(
-            "the archive was made without secrets: put .secret_key back, or enter credentials again".to_owned(),
+            "the archive was made without secrets: what follows is not in it and comes back by hand, or stays as it \
+             is in the target"
+                .to_owned(),
         );
+        let secrets = manifest.left_out.iter().filter(|left| left.is_secret);
+        let told = secrets.clone().take(MAX_TOLD);
+        notes.extend(told.map(|left| format!("{}: {}", left.path, left.reason)));
+        let more = secrets.count().saturating_sub(MAX_TOLD);
+        if more > 0 {
+            notes.push(format!(
+                "and {more} more: `left_out` in the archive's manifest.json names all"
+            ));
+        }
     }
     notes
 }

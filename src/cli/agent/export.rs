@@ -6,7 +6,8 @@ use clap::Args;
 use zeroclaw::model::AgentId;
 use zeroclaw::service::agent_move::{self, ExportOptions, ExportReport};
 
-use crate::cli::backup::report::member_table;
+use crate::cli::backup::key::SealArgs;
+use crate::cli::backup::report::{encrypted, member_table, verified};
 use crate::cli::output::{Fields, size, span};
 use crate::cli::{CliError, Context, Exit};
 
@@ -25,6 +26,9 @@ pub(crate) struct ExportArgs {
     /// Take the agent's workspace along
     #[arg(long)]
     include_workspace: bool,
+
+    #[command(flatten)]
+    seal: SealArgs,
 }
 
 pub(super) async fn run(context: &Context, args: ExportArgs) -> Result<Exit, CliError> {
@@ -32,6 +36,7 @@ pub(super) async fn run(context: &Context, args: ExportArgs) -> Result<Exit, Cli
         agent: args.agent,
         output: args.output,
         include_workspace: args.include_workspace,
+        seal: args.seal.source(),
     };
     let report = agent_move::export(&context.root, context.clock.clone(), options).await?;
     if context.json() {
@@ -57,6 +62,8 @@ fn show(context: &Context, report: &ExportReport) -> Result<(), CliError> {
             "content",
             "all its conversations: keep it as safe as the root",
         )
+        .add("encrypted", encrypted(archive))
+        .add("verified", verified(archive))
         .add("took", span(took));
     out.fields(&fields)?;
     for left in &archive.left_out {

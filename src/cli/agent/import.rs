@@ -6,6 +6,7 @@ use clap::Args;
 use zeroclaw::model::AgentId;
 use zeroclaw::service::agent_move::{self, ImportOptions, ImportReport};
 
+use crate::cli::backup::key::KeyArgs;
 use crate::cli::output::{Column, Fields, Table, size};
 use crate::cli::{CliError, Context, Exit};
 
@@ -24,6 +25,9 @@ pub(crate) struct ImportArgs {
     #[arg(long = "as", value_name = "NEW")]
     name: Option<AgentId>,
 
+    #[command(flatten)]
+    key: KeyArgs,
+
     /// Show what would be written, and write nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
@@ -36,6 +40,7 @@ pub(crate) struct ImportArgs {
 pub(super) async fn run(context: &Context, args: ImportArgs) -> Result<Exit, CliError> {
     let options = ImportOptions {
         archive: args.archive,
+        key: args.key.source(),
         target: context.root.clone(),
         agent: args.agent,
         name: args.name,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zeroclaw::service::backup::{self, CreateOptions, CreateReport};
+use zeroclaw::service::backup::{self, CreateOptions, CreateReport, MemberKind};
 
-use super::report::member_table;
+use super::key::SealArgs;
+use super::report::{encrypted, member_table, verified};
 use crate::cli::output::{Fields, size, span};
 use crate::cli::{CliError, Context, Exit};
 
@@ -18,6 +19,10 @@ pub(crate) struct CreateArgs {
     output: Option<PathBuf>,
 
     /// Leave out keys and credentials
+    ///
+    /// Left out are the configuration, .secret_key, databases and files of other programs, and the
+    /// columns of our own that hold credentials; the report lists them. Transcripts and memories stay as
+    /// they are.
     #[arg(long)]
     no_secrets: bool,
 
@@ -28,6 +33,9 @@ pub(crate) struct CreateArgs {
     /// Do not read the archive back
     #[arg(long)]
     no_verify: bool,
+
+    #[command(flatten)]
+    seal: SealArgs,
 
     /// Show what would be in it, and write nothing
     #[arg(long)]
@@ -40,6 +48,7 @@ pub(super) async fn run(context: &Context, args: CreateArgs) -> Result<Exit, Cli
         with_secrets: !args.no_secrets,
         include_workspace: args.include_workspace,
         verify: !args.no_verify,
+        seal: args.seal.source(),
         dry_run: args.dry_run,
     };
     let report = backup::create(&context.root, context.clock.clone(), options).await?;
@@ -69,27 +78,34 @@ fn show(context: &Context, report: &CreateReport) -> Result<(), CliError> {
 }
 
 fn summary(report: &CreateReport) -> Fields {
-    let secrets = if report.has_secrets {
-        "inside: keep the archive as safe as the root"
-    } else {
-        "left out"
-    };
+    let secrets = secrets_of(report);
+    let encrypted = encrypted(report);
     let fields = Fields::new().add("archive", report.archive.display());
     if report.dry_run {
-        return fields.add("secrets", secrets);
+        return fields.add("secrets", secrets).add("encrypted", encrypted);
     }
-    let verified = if report.verified {
-        "yes"
-    } else {
-        "no: `zeroclaw backup verify` does it"
-    };
     fields
         .add("id", &report.id)
         .add("size", size(report.bytes))
         .add("secrets", secrets)
-        .add("verified", verified)
+        .add("encrypted", encrypted)
+        .add("verified", verified(report))
         .add(
             "took",
             span(i64::try_from(report.duration_ms).unwrap_or(i64::MAX)),
         )
+}
+
+fn secrets_of(report: &CreateReport) -> &'static str {
+    let has_key = report
+        .members
+        .iter()
+        .any(|member| member.kind == MemberKind::Key);
+    match (report.has_secrets, has_key) {
+        (false, _) => "left out; what was said and done is inside",
+        (true, false) => "inside: keep the archive as safe as the root",
+        (true, true) => {
+            "inside: keep the archive as safe as the root; .secret_key lies in it beside what it opens"
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What is in an archive, as a table, and how old it is.
 
-use zeroclaw::service::backup::MemberReport;
+use zeroclaw::service::backup::{CreateReport, Encryption, MemberReport, Proof};
 
 use crate::cli::output::{Column, Table, or_dash, size, span};
 
@@ -36,4 +36,24 @@ pub(in crate::cli) fn member_table(members: &[MemberReport]) -> Table {
         ]);
     }
     table
+}
+
+/// How an archive is encrypted, in words.
+pub(crate) fn encrypted(report: &CreateReport) -> &'static str {
+    match report.encryption {
+        None => "no",
+        Some(Encryption::Recipients) => "to its recipients: only their identities open it",
+        Some(Encryption::Passphrase) => "with a passphrase: nothing else opens it",
+    }
+}
+
+/// What was proved of an archive, in words.
+pub(crate) fn verified(report: &CreateReport) -> &'static str {
+    match report.proof {
+        Some(Proof::ReadBack) => "yes",
+        Some(Proof::BeforeEncryption) => {
+            "yes, but for the key: `zeroclaw backup verify ARCHIVE --identity FILE` proves that it opens"
+        }
+        None => "no: `zeroclaw backup verify` does it",
+    }
 }

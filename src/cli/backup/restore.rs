@@ -7,6 +7,7 @@ use zeroclaw::model::AgentId;
 use zeroclaw::service::backup::{self, RestoreOptions, RestoreReport};
 use zeroclaw::service::resolve_root;
 
+use super::key::KeyArgs;
 use crate::cli::output::{Column, Fields, Table, size};
 use crate::cli::{CliError, Context, Exit};
 
@@ -25,6 +26,9 @@ pub(crate) struct RestoreArgs {
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
 
+    #[command(flatten)]
+    key: KeyArgs,
+
     /// Show what would be written and set aside, and write nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
@@ -41,6 +45,7 @@ pub(super) async fn run(context: &Context, args: RestoreArgs) -> Result<Exit, Cl
     };
     let options = RestoreOptions {
         archive: args.archive,
+        key: args.key.source(),
         target,
         agent: args.agent,
         dry_run: args.dry_run,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::backup::{AdoptJob, PlanStep};
 use crate::model::{AgentId, AgentRecord};
-use crate::service::backup::CreateReport;
+use crate::service::backup::{CreateReport, KeySource, SealSource};
 
 /// Which agent to write where.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct ExportOptions {
     pub output: Option<PathBuf>,
     /// Its own files too.
     pub include_workspace: bool,
+    /// What the archive is encrypted to; `None` for a plain one.
+    pub seal: Option<SealSource>,
 }
 
 /// An archive of one agent.
@@ -36,6 +38,8 @@ pub struct ExportReport {
 pub struct ImportOptions {
     /// The archive, of one agent or of a root.
     pub archive: PathBuf,
+    /// What opens it, if it is encrypted.
+    pub key: Option<KeySource>,
     /// The root to write.
     pub target: PathBuf,
     /// The agent in the archive; `None` when it holds one alone.

@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::backup::{BackupDone, LeftOut, Manifest, MemberKind, PlanStep, Role, Scope};
+use super::keys::{KeySource, SealSource};
+use crate::backup::{
+    BackupDone, Encryption, LeftOut, Manifest, MemberKind, PlanStep, Proof, Role, Scope,
+};
 use crate::model::AgentId;
 
 /// How an archive is to be made.
@@ -14,12 +17,14 @@ use crate::model::AgentId;
 pub struct CreateOptions {
     /// File or existing folder for the archive; `None` for the folder `backups` of the root.
     pub output: Option<PathBuf>,
-    /// Keys too. Credential rows will follow this once the schema has them.
+    /// The configuration, keys, databases of other programs, and credentials in our own tables too.
     pub with_secrets: bool,
     /// The agents' own files too.
     pub include_workspace: bool,
     /// Read the archive back before it gets its name.
     pub verify: bool,
+    /// What the archive is encrypted to; `None` for a plain one.
+    pub seal: Option<SealSource>,
     /// Only say what would be done.
     pub dry_run: bool,
 }
@@ -31,6 +36,7 @@ impl Default for CreateOptions {
             with_secrets: true,
             include_workspace: false,
             verify: true,
+            seal: None,
             dry_run: false,
         }
     }
@@ -51,8 +57,12 @@ pub struct CreateReport {
     pub left_out: Vec<LeftOut>,
     /// Whether secrets are inside.
     pub has_secrets: bool,
-    /// Whether it was read back and proved.
+    /// How it is encrypted, or would be; `None` when it is not.
+    pub encryption: Option<Encryption>,
+    /// Whether it was proved, as far as [`proof`](Self::proof) goes.
     pub verified: bool,
+    /// What was proved; `None` when nothing was.
+    pub proof: Option<Proof>,
     /// How long it took.
     pub duration_ms: u64,
     /// What a person should know.
@@ -93,6 +103,8 @@ pub struct VerifyReport {
     pub scope: Scope,
     /// When it was made, Unix milliseconds.
     pub created_at_ms: i64,
+    /// How it is encrypted; `None` when it is not.
+    pub encryption: Option<Encryption>,
     /// What is in it.
     pub members: Vec<MemberReport>,
     /// What a person should know; nothing of it makes the archive bad.
@@ -106,6 +118,8 @@ pub struct VerifyReport {
 pub struct RestoreOptions {
     /// The archive.
     pub archive: PathBuf,
+    /// What opens it, if it is encrypted.
+    pub key: Option<KeySource>,
     /// The root to write; it need not exist.
     pub target: PathBuf,
     /// One agent alone; `None` for everything.
@@ -135,6 +149,7 @@ pub struct RestoreReport {
 
 pub(in crate::service) fn create_report(
     done: BackupDone,
+    encryption: Option<Encryption>,
     started: Instant,
     dry_run: bool,
 ) -> CreateReport {
@@ -145,7 +160,9 @@ pub(in crate::service) fn create_report(
         left_out: done.manifest.left_out.clone(),
         has_secrets: done.manifest.has_secrets,
         members: member_reports(done.manifest),
-        verified: done.verified,
+        encryption,
+        verified: done.proof.is_some(),
+        proof: done.proof,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         warnings: done.warnings,
         dry_run,

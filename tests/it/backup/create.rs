@@ -235,12 +235,12 @@ async fn c59_every_run_is_recorded_and_a_dead_one_shows_as_interrupted() {
     };
     home.create(taken).await.unwrap_err();
     let root = home.root();
-    backup::verify(&archive, clock(), Some(&root), false)
+    backup::verify(&archive, clock(), Some(&root), false, None)
         .await
         .unwrap();
     let bad = home.path("bad.tar.gz");
     fs::write(&bad, "no archive").unwrap();
-    backup::verify(&bad, clock(), Some(&root), false)
+    backup::verify(&bad, clock(), Some(&root), false, None)
         .await
         .unwrap_err();
 

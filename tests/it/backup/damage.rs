@@ -66,7 +66,9 @@ async fn c47_the_good_archive_passes_as_it_is_and_packed_by_others() {
     pack(&other, &case.members);
 
     assert!(verify(&case.archive).await.unwrap().ok);
-    let deep = backup::verify(&other, clock(), None, true).await.unwrap();
+    let deep = backup::verify(&other, clock(), None, true, None)
+        .await
+        .unwrap();
     assert_eq!(deep.findings, Vec::<String>::new());
 }
 

@@ -112,6 +112,7 @@ impl Home {
     ) -> Result<RestoreReport, ServiceError> {
         let options = RestoreOptions {
             archive: archive.to_owned(),
+            key: None,
             target: target.to_owned(),
             agent: None,
             dry_run: false,
@@ -194,7 +195,7 @@ fn task_of(id: &str) -> TaskRun {
 }
 
 pub(super) async fn verify(archive: &Path) -> Result<VerifyReport, ServiceError> {
-    backup::verify(archive, clock(), None, false).await
+    backup::verify(archive, clock(), None, false, None).await
 }
 
 /// The item and the reason of a refused archive.

@@ -50,6 +50,7 @@ async fn child_that_is_killed() {
     }
     let options = RestoreOptions {
         archive,
+        key: None,
         target: root,
         agent: std::env::var(AGENT)
             .ok()

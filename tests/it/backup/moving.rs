@@ -38,6 +38,7 @@ async fn export_from(home: &Home, root: &Path, agent: &str, with_workspace: bool
     let out = home.path("out");
     fs::create_dir_all(&out).unwrap();
     let options = ExportOptions {
+        seal: None,
         agent: id(agent),
         output: Some(out),
         include_workspace: with_workspace,
@@ -53,6 +54,7 @@ async fn export(home: &Home, agent: &str) -> PathBuf {
 /// A request to take in what an archive holds.
 fn wanted(archive: &Path, target: &Path) -> ImportOptions {
     ImportOptions {
+        key: None,
         archive: archive.to_owned(),
         target: target.to_owned(),
         agent: None,
@@ -258,13 +260,16 @@ async fn an_export_is_proved_like_a_backup_and_is_none() {
     let archive = &report.archive.archive;
 
     assert_eq!(verify(archive).await.unwrap().scope, Scope::Agent);
-    let deep = backup::verify(archive, clock(), None, true).await.unwrap();
+    let deep = backup::verify(archive, clock(), None, true, None)
+        .await
+        .unwrap();
     assert_eq!(deep.members.len(), 1);
     let told = report.notes.join("\n");
     assert!(told.contains("jobs (1) and tasks (1) of atlas"), "{told}");
     let restored = backup::restore(
         clock(),
         RestoreOptions {
+            key: None,
             archive: archive.clone(),
             target: home.path("nowhere"),
             agent: None,

@@ -18,6 +18,7 @@ use crate::support::tree::{assert_same_tree, tree_hash};
 fn to(archive: &Path, target: &Path) -> RestoreOptions {
     RestoreOptions {
         archive: archive.to_owned(),
+        key: None,
         target: target.to_owned(),
         agent: None,
         dry_run: false,

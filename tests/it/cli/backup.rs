@@ -90,6 +90,21 @@ fn c28_a_verification_and_a_dry_run_of_a_restore_leave_no_trace() {
 }
 
 #[test]
+fn what_a_killed_verification_left_goes_with_the_next() {
+    let (home, archive) = with_archive();
+    let scratch = home.home().join("tmp");
+    let left = || std::fs::read_dir(&scratch).unwrap().count();
+    let mut killed = home.command(&["backup", "verify", &archive]);
+    killed.env("ZEROCLAW_FAULT", "verify.proved");
+
+    assert!(!killed.output().unwrap().status.success());
+    assert_eq!(left(), 1);
+    home.zeroclaw(&["backup", "verify", &archive]).exits(0);
+
+    assert_eq!(left(), 0);
+}
+
+#[test]
 fn a_restore_without_consent_exits_10_and_names_the_command() {
     let (home, archive) = with_archive();
     let before = home.tree();
@@ -215,6 +230,7 @@ fn every_field_of_a_report_is_documented() {
     for args in [
         &["backup", "create", "--dry-run", "--json"][..],
         &["backup", "create", "--json"],
+        &["backup", "create", "--no-secrets", "--json"],
         &["backup", "verify", &archive, "--json"],
         &["backup", "restore", &archive, "--dry-run", "--json"],
     ] {
