@@ -233,7 +233,8 @@ impl Sink for Verifier<'_> {
                 .take()
                 .filter(|before| *before != tier || matches!(record, Record::Session(_)))
             {
-                self.prove(&before, &mut events, &mut memories, &mut rows).await?;
+                self.prove(&before, &mut events, &mut memories, &mut rows)
+                    .await?;
             }
             match record {
                 Record::Row(row) => {
@@ -252,7 +253,8 @@ impl Sink for Verifier<'_> {
             at = Some(tier);
         }
         if let Some(tier) = at {
-            self.prove(&tier, &mut events, &mut memories, &mut rows).await?;
+            self.prove(&tier, &mut events, &mut memories, &mut rows)
+                .await?;
         }
         Ok(())
     }
