@@ -71,6 +71,9 @@ pub(crate) fn session(number: usize) -> SessionRecord {
         updated_at_ms: number / 3,
         archived_at_ms: None,
         has_synthetic_times: false,
+        revision: 0,
+        pinned_at_ms: None,
+        forked_from: None,
     }
 }
 

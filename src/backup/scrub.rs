@@ -83,6 +83,11 @@ const AGENT: &[(&str, Decision)] = &[
         Keep("what was said: told to be inside"),
     ),
     ("transcript_event_identities", Keep("ids of events")),
+    ("transcript_snapshots", Keep("places in transcripts")),
+    (
+        "state_leases",
+        Keep("names of processes, void once they are gone"),
+    ),
     ("transcript_events_fts", Keep("words of transcript_events")),
     ("memories", Keep("what is remembered: told to be inside")),
     ("memories_fts", Keep("words of memories")),

@@ -66,6 +66,10 @@ const AGENT: &[(&str, &str)] = &[
         "memories",
         include_str!("../../migrations/agent/0004_memories.sql"),
     ),
+    (
+        "living_sessions",
+        include_str!("../../migrations/agent/0006_living_sessions.sql"),
+    ),
 ];
 
 static GLOBAL_MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| migrator(GLOBAL));

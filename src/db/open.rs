@@ -265,8 +265,25 @@ impl Db {
         T: Send + 'static,
         E: std::error::Error + From<DbError> + Send + 'static,
     {
+        self.write_then(work, |_| ()).await
+    }
+
+    /// The same, and tells `after` of the result once it is committed, also where the caller has gone meanwhile.
+    ///
+    /// `after` runs on the writer's task: it must neither wait nor take long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Db::write`].
+    pub async fn write_then<F, A, T, E>(&self, work: F, after: A) -> Result<T, E>
+    where
+        F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
+        T: Send + 'static,
+        E: std::error::Error + From<DbError> + Send + 'static,
+    {
         match &self.writer {
-            Some(writer) => writer.run(work).await,
+            Some(writer) => writer.run(work, after).await,
             None => Err(DbError::stopped().at(&self.path).into()),
         }
     }

@@ -48,15 +48,18 @@ trait Job: Send {
     fn answer(self: Box<Self>, commit: Result<(), DbError>);
 }
 
-struct TypedJob<F, T, E> {
+struct TypedJob<F, A, T, E> {
     work: Option<F>,
+    /// Told of what was committed, whether or not the caller still waits.
+    after: A,
     outcome: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
 }
 
-impl<F, T, E> Job for TypedJob<F, T, E>
+impl<F, A, T, E> Job for TypedJob<F, A, T, E>
 where
     F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send,
+    A: FnOnce(&T) + Send,
     T: Send,
     E: std::error::Error + From<DbError> + Send + 'static,
 {
@@ -84,7 +87,10 @@ where
         let answer = match (self.outcome, commit) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.into()),
-            (Some(Ok(value)), Ok(())) => Ok(value),
+            (Some(Ok(value)), Ok(())) => {
+                (self.after)(&value);
+                Ok(value)
+            }
             (None, Ok(())) => Err(DbError::stopped().into()),
         };
         // The caller may be gone; its write is done all the same.
@@ -99,15 +105,17 @@ impl Writer {
         Self { queue, task }
     }
 
-    pub(super) async fn run<F, T, E>(&self, work: F) -> Result<T, E>
+    pub(super) async fn run<F, A, T, E>(&self, work: F, after: A) -> Result<T, E>
     where
         F: for<'t, 'c> FnOnce(&'t mut WriteTx<'c>) -> BoxFuture<'t, Result<T, E>> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
         T: Send + 'static,
         E: std::error::Error + From<DbError> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let job = TypedJob {
             work: Some(work),
+            after,
             outcome: None,
             reply,
         };

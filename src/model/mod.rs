@@ -4,6 +4,7 @@
 //! milliseconds, UTC, and say so in their names (`…_at_ms`).
 
 mod agent;
+mod append;
 mod backup;
 mod check;
 mod cron;
@@ -18,6 +19,10 @@ mod tier;
 mod transcript;
 
 pub use agent::{AgentRecord, AgentStatus};
+pub use append::{
+    Append, AppendEvent, Appended, ConversationAddress, EventPlace, MAX_APPEND_BYTES,
+    MAX_APPEND_EVENTS, Place, SessionHeader, SessionTarget,
+};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
@@ -32,11 +37,12 @@ pub use migration::{
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
 pub use session::{
-    ChatType, Conversation, ConversationKind, SessionRecord, SessionScope, SessionStatus,
+    ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
+    SessionScope, SessionStatus,
 };
 pub use task::{TaskOwnerKind, TaskRun, TaskStatus};
 pub use tier::Tier;
-pub use transcript::{Event, NewEvent, SearchHit};
+pub use transcript::{Event, NewEvent, SearchHit, Snapshot, TranscriptCursor, TranscriptOrder};
 
 /// Gives an enum stored as text its column form, both ways.
 macro_rules! text_enum {

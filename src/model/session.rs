@@ -112,6 +112,46 @@ pub struct SessionRecord {
     pub archived_at_ms: Option<i64>,
     /// Whether its times stand in for times its source did not have.
     pub has_synthetic_times: bool,
+    /// Goes up with each change of the session itself, not with its events.
+    pub revision: i64,
+    /// Since when it is kept for ever; `None` while it is not.
+    pub pinned_at_ms: Option<i64>,
+    /// Session it was copied from.
+    pub forked_from: Option<String>,
+}
+
+impl SessionRecord {
+    /// A session without events and without anything known of it.
+    pub fn new(
+        agent_id: AgentId,
+        session_id: impl Into<String>,
+        session_key: impl Into<String>,
+        at_ms: i64,
+    ) -> Self {
+        Self {
+            agent_id,
+            session_id: session_id.into(),
+            session_key: session_key.into(),
+            session_scope: SessionScope::default(),
+            status: SessionStatus::Idle,
+            chat_type: None,
+            channel: None,
+            account_id: None,
+            primary_conversation_id: None,
+            display_name: None,
+            model_provider: None,
+            model: None,
+            event_count: 0,
+            message_count: 0,
+            created_at_ms: at_ms,
+            updated_at_ms: at_ms,
+            archived_at_ms: None,
+            has_synthetic_times: false,
+            revision: 0,
+            pinned_at_ms: None,
+            forked_from: None,
+        }
+    }
 }
 
 /// A conversation partner, typed.
@@ -133,4 +173,33 @@ pub struct Conversation {
     pub created_at_ms: i64,
     /// When it was last seen.
     pub updated_at_ms: i64,
+}
+
+/// What to change of a session; what is `None` stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionPatch {
+    /// Its title; `Some(None)` takes it away.
+    pub display_name: Option<Option<String>>,
+    /// Provider of its model.
+    pub model_provider: Option<Option<String>>,
+    /// Its model.
+    pub model: Option<Option<String>>,
+    /// Its state. `running` is not set by hand: a turn does that.
+    pub status: Option<SessionStatus>,
+    /// Whether it is archived.
+    pub is_archived: Option<bool>,
+    /// Whether it is kept for ever.
+    pub is_pinned: Option<bool>,
+}
+
+/// A field that a patch wanted to change, and somebody else may have changed meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldConflict {
+    /// Name of the field.
+    pub field: String,
+    /// What the patch wanted; `None` for nothing.
+    pub wanted: Option<String>,
+    /// What is there.
+    pub found: Option<String>,
 }

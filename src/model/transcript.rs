@@ -69,3 +69,44 @@ pub struct SearchHit {
     /// bm25 of SQLite's FTS5: the lower, the better.
     pub rank: f64,
 }
+
+/// Which events of a transcript, in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TranscriptOrder {
+    /// Those that lead to where the conversation stands.
+    #[default]
+    Branch,
+    /// All, in the order they were accepted.
+    Accepted,
+}
+
+/// Where a page of a transcript begins or ends. Places are those of events, exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TranscriptCursor {
+    /// The last events.
+    #[default]
+    Newest,
+    /// The last events before this place.
+    Before(i64),
+    /// The first events behind this place; 0 for the first of all.
+    After(i64),
+}
+
+/// A place of a transcript to go back to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Identity within its session.
+    pub snapshot_id: String,
+    /// `compaction`, or why somebody made it.
+    pub reason: String,
+    /// Place of the event the conversation stood at; 0 before the first.
+    pub seq: i64,
+    /// Events of the branch up to there.
+    pub event_count: i64,
+    /// When it was made.
+    pub created_at_ms: i64,
+    /// What its maker noted, as JSON text.
+    pub metadata_json: Option<String>,
+}

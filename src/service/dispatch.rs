@@ -22,6 +22,8 @@ impl Service {
                 status,
                 text,
                 with_archived,
+                since_ms,
+                until_ms,
                 before,
                 limit,
             } => {
@@ -31,6 +33,9 @@ impl Service {
                     status,
                     text,
                     with_archived,
+                    since_ms,
+                    until_ms,
+                    ..SessionFilter::default()
                 };
                 let page = self
                     .list_sessions(agent.as_ref(), &filter, before.as_deref(), limit)
@@ -40,10 +45,11 @@ impl Service {
             Request::SessionsShow {
                 agent,
                 session,
-                after,
+                order,
+                cursor,
                 limit,
             } => Response::Transcript(
-                self.show_session(agent.as_ref(), &session, after, limit)
+                self.show_session(agent.as_ref(), &session, order, cursor, limit)
                     .await?,
             ),
             Request::SessionsSearch {

@@ -36,6 +36,42 @@ pub enum ServiceError {
         /// Names that would do.
         candidates: Vec<String>,
     },
+    /// What was given cannot be taken.
+    #[error("{what} {reason}")]
+    Invalid {
+        /// What it is.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is not as the caller last saw it; nothing was changed.
+    #[error("{what} {name:?} was expected {expected}, and is {found}")]
+    Conflict {
+        /// Kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What the caller expected.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// Somebody else's turn is under way in a session.
+    #[error("session {session_id:?} is in a turn of {}", .owner.as_deref().unwrap_or("somebody who just ended it"))]
+    TurnHeld {
+        /// The session.
+        session_id: String,
+        /// Who holds the turn, where they still did when asked.
+        owner: Option<String>,
+    },
+    /// A session is protected from what was asked.
+    #[error("session {session_id:?} {reason}")]
+    Protected {
+        /// The session.
+        session_id: String,
+        /// Why it is.
+        reason: &'static str,
+    },
     /// A name is no agent id.
     #[error(transparent)]
     Id(#[from] IdError),
@@ -75,15 +111,17 @@ impl ServiceError {
         match self {
             Self::NotInitialised { .. } => ErrorKind::NotInitialised,
             Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::Ambiguous { .. } | Self::Id(_) | Self::Store(StoreError::Cursor { .. }) => {
-                ErrorKind::Usage
-            }
+            Self::Ambiguous { .. }
+            | Self::Invalid { .. }
+            | Self::Id(_)
+            | Self::Store(StoreError::Cursor { .. }) => ErrorKind::Usage,
             Self::Open(error) => error.failure(),
             Self::Store(StoreError::Db(error)) => error.kind().into(),
             Self::Store(StoreError::Corrupt { .. }) => ErrorKind::Damaged,
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
-            Self::Config(_) => ErrorKind::Refused,
+            Self::TurnHeld { .. } => ErrorKind::Busy,
+            Self::Config(_) | Self::Conflict { .. } | Self::Protected { .. } => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
             Self::Move(error) => error.kind(),
         }
@@ -105,6 +143,8 @@ impl ServiceError {
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
+            Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
             _ => None,
         }
     }

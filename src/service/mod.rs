@@ -6,7 +6,10 @@
 
 mod agent;
 pub mod agent_move;
+mod append;
 pub mod backup;
+mod branch;
+mod changes;
 mod check;
 mod cron;
 mod dispatch;
@@ -17,9 +20,15 @@ mod memory;
 mod open;
 mod request;
 mod session;
+mod session_change;
+mod session_export;
 mod status;
+mod transcript;
+mod turn;
 
 pub use agent::AgentOverview;
+pub use branch::{Compacted, Compaction, Moved};
+pub use changes::{Change, ChangeKind};
 pub use error::ServiceError;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
@@ -27,6 +36,12 @@ pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
+pub use session_export::{ExportFormat, Exported, Imported};
+pub use session_change::{
+    DeleteOptions, Deleted, Forked, PatchOutcome, Reset,
+};
+pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
+pub use turn::{Turn, TurnInfo};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

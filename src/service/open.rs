@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::ServiceError;
+use super::changes::Changes;
+use super::turn::Turns;
 use super::error::InDb;
 use crate::clock::Clock;
 use crate::config::{self, Config};
@@ -35,6 +37,8 @@ pub struct Service {
     config: Config,
     hold: Hold,
     tiers: Tiers,
+    changes: Changes,
+    turns: Turns,
 }
 
 /// The right under which a root is open. Held for its drop.
@@ -156,6 +160,8 @@ impl Service {
             config,
             hold,
             tiers,
+            changes: Changes::new(),
+            turns: Turns::default(),
         }
     }
 
@@ -181,6 +187,21 @@ impl Service {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// What was committed, for whoever listens.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// The turns of this process.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    /// Whether it was opened for writing: then nobody else writes the root.
+    pub(super) fn is_writer(&self) -> bool {
+        matches!(self.hold, Hold::Write(_))
     }
 
     /// The control plane.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
 use crate::model::{
     AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    SessionRecord, SessionStatus, TaskRun, TierCheck,
+    SessionRecord, SessionStatus, TaskRun, TierCheck, TranscriptCursor, TranscriptOrder,
 };
 
 /// A question to the service.
@@ -40,20 +40,30 @@ pub enum Request {
         text: Option<String>,
         /// Archived ones too.
         with_archived: bool,
+        /// Only updated at this time or later.
+        #[serde(default)]
+        since_ms: Option<i64>,
+        /// Only updated before this time.
+        #[serde(default)]
+        until_ms: Option<i64>,
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
         limit: PageLimit,
     },
-    /// One session and a page of its events, oldest first.
+    /// One session and a page of its events, oldest first within the page.
     #[serde(rename = "sessions.show")]
     SessionsShow {
         /// Its agent, where its id or key is not unique.
         agent: Option<AgentId>,
         /// Its id, its key, or the start of its id.
         session: String,
-        /// Place behind which to begin.
-        after: i64,
+        /// Which events, in which order.
+        #[serde(default)]
+        order: TranscriptOrder,
+        /// Where the page begins or ends.
+        #[serde(default)]
+        cursor: TranscriptCursor,
         /// Events of a page.
         limit: PageLimit,
     },

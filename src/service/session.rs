@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::error::InDb;
 use super::{SearchOrder, Service, ServiceError};
-use crate::model::{AgentId, Event, Page, PageLimit, SearchHit, SessionRecord};
+use crate::model::{
+    AgentId, Event, Page, PageLimit, SearchHit, SessionRecord, TranscriptCursor, TranscriptOrder,
+};
 use crate::store::agent::session::SessionFilter;
-use crate::store::agent::{search, session, transcript};
+use crate::store::agent::{branch, search, session};
 
 /// One session and a page of its events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +17,8 @@ pub struct SessionTranscript {
     pub session: SessionRecord,
     /// Its events, oldest first.
     pub events: Vec<Event>,
+    /// Place before which the page of older events ends; `None` at the start.
+    pub next_before: Option<i64>,
     /// Place behind which the next page begins; `None` at the end.
     pub next_after: Option<i64>,
 }
@@ -48,7 +52,11 @@ impl Service {
                 continue;
             };
             let mut conn = db.read().await?;
-            let page = session::list(&mut conn, &record.agent_id, filter, before, limit)
+            let filter = SessionFilter {
+                ownerless: self.ownerless(&mut conn, db.version()).await.in_db(&db)?,
+                ..filter.clone()
+            };
+            let page = session::list(&mut conn, &record.agent_id, &filter, before, limit)
                 .await
                 .in_db(&db)?;
             more |= page.next.is_some();
@@ -71,7 +79,12 @@ impl Service {
         })
     }
 
-    async fn find_session(
+    /// The session of an id, of a key, or of the start of an id.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`], or [`ServiceError::Ambiguous`] with names that would do.
+    pub async fn find_session(
         &self,
         agent: Option<&AgentId>,
         reference: &str,
@@ -85,11 +98,13 @@ impl Service {
                 continue;
             };
             let mut conn = db.read().await?;
-            found.extend(
-                session::find(&mut conn, &record.agent_id, reference)
-                    .await
-                    .in_db(&db)?,
-            );
+            let ownerless = self.ownerless(&mut conn, db.version()).await.in_db(&db)?;
+            let mut here = session::find(&mut conn, &record.agent_id, reference)
+                .await
+                .in_db(&db)?;
+            here.iter_mut()
+                .for_each(|session| session::settle(session, &ownerless));
+            found.extend(here);
         }
         let exact = found
             .iter()
@@ -122,28 +137,30 @@ impl Service {
         &self,
         agent: Option<&AgentId>,
         reference: &str,
-        after: i64,
+        order: TranscriptOrder,
+        cursor: TranscriptCursor,
         limit: PageLimit,
     ) -> Result<SessionTranscript, ServiceError> {
         let session = self.find_session(agent, reference).await?;
         let db = self.agent(&session.agent_id).await?;
         let mut conn = db.read().await?;
-        let tail = session::tail(&mut conn, &session.session_id)
-            .await
-            .in_db(&db)?;
-        let tail = tail.ok_or_else(|| ServiceError::NotFound {
+        let stand = if db.version() < super::turn::SINCE_SCHEMA {
+            branch::stand_of_old(&mut conn, &session.session_id).await
+        } else {
+            branch::stand(&mut conn, &session.session_id).await
+        };
+        let stand = stand.in_db(&db)?.ok_or_else(|| ServiceError::NotFound {
             what: "session",
             name: reference.to_owned(),
         })?;
-        let events = transcript::page(&mut conn, tail.session_no, after, limit)
+        let page = super::transcript::page(&mut conn, &stand, order, cursor, limit)
             .await
             .in_db(&db)?;
-        let last = events.last().map(|event| event.seq);
-        let next_after = last.filter(|&seq| seq < tail.last_seq);
         Ok(SessionTranscript {
             session,
-            events,
-            next_after,
+            events: page.events,
+            next_before: page.next_before,
+            next_after: page.next_after,
         })
     }
 

@@ -10,6 +10,7 @@
 
 mod backup;
 mod cli;
+mod data;
 mod db;
 mod doctor;
 mod fixtures;

@@ -55,6 +55,9 @@ fn session_of(id: &str, updated_at_ms: i64) -> SessionRecord {
         updated_at_ms,
         archived_at_ms: None,
         has_synthetic_times: false,
+        revision: 0,
+        pinned_at_ms: None,
+        forked_from: None,
     }
 }
 

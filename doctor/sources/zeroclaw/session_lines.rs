@@ -275,6 +275,9 @@ fn session(
         updated_at_ms: at_ms,
         archived_at_ms,
         has_synthetic_times: true,
+        revision: 0,
+        pinned_at_ms: None,
+        forked_from: None,
     };
     let takes_route = standing == Standing::Live;
     ImportSession {

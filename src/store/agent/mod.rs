@@ -1,8 +1,13 @@
 //! Rows of one agent's tier.
 
+pub mod branch;
 pub mod conversation;
+pub mod lease;
 pub mod memory;
 pub mod receipt;
 pub mod search;
 pub mod session;
+pub mod session_change;
+pub mod session_copy;
+pub mod snapshot;
 pub mod transcript;

@@ -36,16 +36,45 @@ pub enum SearchOrder {
 ///
 /// [`StoreError`] when SQLite fails.
 pub async fn index_slice(tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
+    index_next(tx, INDEX_SLICE).await
+}
+
+/// The same for at most `events` of them.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn index_next(tx: &mut WriteTx<'_>, events: i64) -> Result<u64, StoreError> {
     let done = sqlx::query(
         "INSERT INTO transcript_events_fts (rowid, text)
          SELECT event_no, text FROM transcript_events
          WHERE event_no > (SELECT ifnull(max(id), 0) FROM transcript_events_fts_docsize)
          ORDER BY event_no LIMIT ?1",
     )
-    .bind(INDEX_SLICE)
+    .bind(events)
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected())
+}
+
+/// Takes a session's events behind a place out of the index; they must still be there.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn unindex(tx: &mut WriteTx<'_>, session_no: i64, after: i64) -> Result<(), StoreError> {
+    // Only what is in it: to delete what the index never held would damage it.
+    sqlx::query(
+        "INSERT INTO transcript_events_fts (transcript_events_fts, rowid, text)
+         SELECT 'delete', e.event_no, e.text FROM transcript_events e
+         WHERE e.session_no = ?1 AND e.seq > ?2
+             AND EXISTS (SELECT 1 FROM transcript_events_fts_docsize d WHERE d.id = e.event_no)",
+    )
+    .bind(session_no)
+    .bind(after)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Says whether a bulk build is under way; the setting stays in the index until it is taken back.

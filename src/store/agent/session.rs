@@ -1,6 +1,8 @@
 //! Sessions, their routes and the entries they came with: `sessions`, `session_routes`, `session_entries`.
 
-use sea_query::{Expr, ExprTrait, Iden, Order, Query};
+use std::collections::BTreeSet;
+
+use sea_query::{Expr, ExprTrait, Iden, Order, Query, SelectStatement};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -37,6 +39,12 @@ pub struct SessionFilter {
     pub text: Option<String>,
     /// Archived ones too.
     pub with_archived: bool,
+    /// Only updated at this time or later.
+    pub since_ms: Option<i64>,
+    /// Only updated before this time.
+    pub until_ms: Option<i64>,
+    /// Sessions that say they are running and have no living owner: they count as interrupted.
+    pub ownerless: BTreeSet<String>,
 }
 
 fn read(row: &SqliteRow, agent_id: &AgentId) -> Result<SessionRecord, StoreError> {
@@ -72,8 +80,22 @@ fn read(row: &SqliteRow, agent_id: &AgentId) -> Result<SessionRecord, StoreError
         updated_at_ms: row.try_get("updated_at_ms")?,
         archived_at_ms: row.try_get("archived_at_ms")?,
         has_synthetic_times: row.try_get::<i64, _>("has_synthetic_times")? != 0,
+        revision: newer(row, "revision")?.unwrap_or(0),
+        pinned_at_ms: newer(row, "pinned_at_ms")?,
+        forked_from: newer(row, "forked_from")?,
         session_id: id,
     })
+}
+
+/// A column that an older schema, which is only looked at, does not have.
+fn newer<'r, T>(row: &'r SqliteRow, column: &str) -> Result<Option<T>, StoreError>
+where
+    Option<T>: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
+{
+    match row.try_get(column) {
+        Err(sqlx::Error::ColumnNotFound(_)) => Ok(None),
+        found => Ok(found?),
+    }
 }
 
 fn parse_scope(text: &str) -> Option<SessionScope> {
@@ -284,7 +306,13 @@ pub async fn list(
         select.and_where(Expr::col(Sessions::ChatType).eq(chat_type.as_str()));
     }
     if let Some(status) = filter.status {
-        select.and_where(Expr::col(Sessions::Status).eq(status.as_str()));
+        restrict(&mut select, status, &filter.ownerless);
+    }
+    if let Some(since_ms) = filter.since_ms {
+        select.and_where(updated().gte(since_ms));
+    }
+    if let Some(until_ms) = filter.until_ms {
+        select.and_where(updated().lt(until_ms));
     }
     if let Some(text) = &filter.text {
         let within = Expr::cust_with_values(
@@ -305,13 +333,35 @@ pub async fn list(
         );
     }
     let rows = bound(&select).fetch_all(conn).await?;
-    let sessions = rows
+    let mut sessions = rows
         .iter()
         .map(|row| read(row, agent_id))
         .collect::<Result<Vec<_>, _>>()?;
+    sessions
+        .iter_mut()
+        .for_each(|session| settle(session, &filter.ownerless));
     Ok(Page::cut(sessions, limit, |session| {
         time_cursor(session.updated_at_ms, &session.session_id)
     }))
+}
+
+/// Only sessions in a state, as [`settle`] sees it.
+fn restrict(select: &mut SelectStatement, status: SessionStatus, ownerless: &BTreeSet<String>) {
+    let is = Expr::col(Sessions::Status).eq(status.as_str());
+    let gone = || Expr::col(Sessions::SessionId).is_in(ownerless.iter().map(String::as_str));
+    match status {
+        _ if ownerless.is_empty() => select.and_where(is),
+        SessionStatus::Running => select.and_where(is.and(gone().not())),
+        SessionStatus::Interrupted => select.and_where(is.or(gone())),
+        _ => select.and_where(is),
+    };
+}
+
+/// Tells a session that says it is running, and has no living owner, for what it is.
+pub fn settle(session: &mut SessionRecord, ownerless: &BTreeSet<String>) {
+    if session.status == SessionStatus::Running && ownerless.contains(&session.session_id) {
+        session.status = SessionStatus::Interrupted;
+    }
 }
 
 /// Finds sessions by id, by live key, or by an unambiguous start of an id.

@@ -2,8 +2,9 @@
 
 use sqlx::{Row, SqliteConnection};
 
+use super::branch::Run;
 use crate::db::WriteTx;
-use crate::model::{Event, NewEvent, PageLimit};
+use crate::model::{Event, EventPlace, NewEvent, PageLimit};
 use crate::store::StoreError;
 use crate::store::row::values_sql;
 
@@ -11,7 +12,7 @@ use crate::store::row::values_sql;
 pub const MAX_INSERT: usize = 500;
 
 /// Most bytes of text and JSON read for one page, but for a single larger event.
-const PAGE_BYTES: i64 = 4 * 1024 * 1024;
+pub(crate) const PAGE_BYTES: i64 = 4 * 1024 * 1024;
 
 /// An event with its place.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,43 @@ pub async fn last_event_id(
     .await?)
 }
 
+/// Between an append's key and the number of an event in the keys of its later events; no key of a caller holds it.
+pub const KEY_PART: char = '\u{1f}';
+
+/// The events that an append with this key inserted, in order.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn of_append(
+    conn: &mut SqliteConnection,
+    session_no: i64,
+    key: &str,
+) -> Result<Vec<EventPlace>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT seq, event_id FROM transcript_event_identities
+         WHERE session_no = ?1 AND message_idempotency_key = ?2
+         UNION ALL
+         SELECT seq, event_id FROM transcript_event_identities
+         WHERE session_no = ?1 AND message_idempotency_key > ?3 AND message_idempotency_key < ?4
+         ORDER BY seq",
+    )
+    .bind(session_no)
+    .bind(key)
+    .bind(format!("{key}{KEY_PART}"))
+    .bind(format!("{key}{}", '\u{20}'))
+    .fetch_all(conn)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(EventPlace {
+                seq: row.try_get(0)?,
+                event_id: row.try_get(1)?,
+            })
+        })
+        .collect()
+}
+
 /// A stored event as a read-back compares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
@@ -163,6 +201,24 @@ pub async fn page(
     after: i64,
     limit: PageLimit,
 ) -> Result<Vec<Event>, StoreError> {
+    let run = Run {
+        first: after.saturating_add(1),
+        last: i64::MAX,
+    };
+    page_of(conn, session_no, run, limit).await
+}
+
+/// The same for the events of a run of places.
+///
+/// # Errors
+///
+/// As [`page`].
+pub async fn page_of(
+    conn: &mut SqliteConnection,
+    session_no: i64,
+    run: Run,
+    limit: PageLimit,
+) -> Result<Vec<Event>, StoreError> {
     let packed: Option<String> = sqlx::query_scalar(
         "SELECT group_concat(packed, '') FROM (
              SELECT concat(e.seq, ' ', e.created_at_ms, ' ', octet_length(i.event_id), ' ',
@@ -173,19 +229,66 @@ pub async fn page(
                  || e.text || ifnull(e.event_json, '') AS packed
              FROM (SELECT seq AS at_seq, bytes, sum(bytes) OVER (ORDER BY seq) AS total
                    FROM (SELECT seq, octet_length(text) + ifnull(octet_length(event_json), 0) AS bytes
-                         FROM transcript_events WHERE session_no = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3))
+                         FROM transcript_events WHERE session_no = ?1 AND seq BETWEEN ?2 AND ?5 ORDER BY seq LIMIT ?3))
              JOIN transcript_events e ON e.session_no = ?1 AND e.seq = at_seq
              JOIN transcript_event_identities i ON i.session_no = ?1 AND i.seq = at_seq
              WHERE total - bytes < ?4
              ORDER BY at_seq)",
     )
     .bind(session_no)
-    .bind(after)
+    .bind(run.first)
+    .bind(limit.rows())
+    .bind(PAGE_BYTES)
+    .bind(run.last)
+    .fetch_one(conn)
+    .await?;
+    packed.map_or_else(|| Ok(Vec::new()), |packed| unpack(&packed, session_no))
+}
+
+/// The last part of a run that makes a page: its first place, its events and their bytes; `None` if the run is empty.
+///
+/// Sizes are read without what they are the sizes of.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn end_of(
+    conn: &mut SqliteConnection,
+    session_no: i64,
+    run: Run,
+    limit: PageLimit,
+) -> Result<Option<PagePart>, StoreError> {
+    let (first, events, bytes): (Option<i64>, i64, i64) = sqlx::query_as(
+        "SELECT min(seq), count(*), ifnull(sum(bytes), 0)
+         FROM (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq DESC) AS total
+               FROM (SELECT seq, octet_length(text) + ifnull(octet_length(event_json), 0) AS bytes
+                     FROM transcript_events WHERE session_no = ?1 AND seq BETWEEN ?2 AND ?3
+                     ORDER BY seq DESC LIMIT ?4))
+         WHERE total - bytes < ?5",
+    )
+    .bind(session_no)
+    .bind(run.first)
+    .bind(run.last)
     .bind(limit.rows())
     .bind(PAGE_BYTES)
     .fetch_one(conn)
     .await?;
-    packed.map_or_else(|| Ok(Vec::new()), |packed| unpack(&packed, session_no))
+    Ok(first.map(|first| PagePart {
+        first,
+        events,
+        bytes,
+    }))
+}
+
+/// A part of a page that ends a run of places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagePart {
+    /// First place.
+    pub first: i64,
+    /// How many events.
+    pub events: i64,
+    /// Bytes of their texts and JSON.
+    pub bytes: i64,
 }
 
 fn unpack(packed: &str, session_no: i64) -> Result<Vec<Event>, StoreError> {

@@ -98,6 +98,7 @@ const AGENT: &[(&str, Values)] = &[
             ("chat_type", "'group'"),
             ("primary_conversation_id", "'talk-1'"),
             ("has_synthetic_times", "1"),
+            ("leaf_seq", "1"),
         ],
     ),
     ("session_routes", &[("session_id", "'session-1'")]),
@@ -118,6 +119,11 @@ const AGENT: &[(&str, Values)] = &[
         "transcript_event_identities",
         &[("session_no", "1"), ("seq", "1")],
     ),
+    (
+        "transcript_snapshots",
+        &[("session_id", "'session-1'"), ("seq", "1")],
+    ),
+    ("state_leases", &[("scope", "'turn'")]),
     (
         "memories",
         &[

@@ -144,6 +144,9 @@ fn record(agent_id: &str, id: &str, minute: i64) -> SessionRecord {
         updated_at_ms: START_MS + minute * 60_000,
         archived_at_ms: None,
         has_synthetic_times: false,
+        revision: 0,
+        pinned_at_ms: None,
+        forked_from: None,
     }
 }
 

@@ -153,6 +153,9 @@ pub(super) fn session(
         updated_at_ms,
         archived_at_ms: None,
         has_synthetic_times: false,
+        revision: 0,
+        pinned_at_ms: None,
+        forked_from: None,
     };
     let entry_json = metadata.map(|found| found.entry_json);
     Ok((
