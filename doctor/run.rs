@@ -6,12 +6,14 @@ use serde_json::json;
 use zeroclaw::model::{MigrationRun, MigrationStatus, RunPhase, Tier};
 use zeroclaw::service::{HolderKind, Importer, Service};
 
+use super::before::{self, Before};
 use super::finding::{Finding, Level};
 use super::phases::Run;
 use super::report::Report;
 use super::target::{await_writer, settled_plan};
 use super::task::{DoctorError, Task, private_folder};
 use super::{preflight, safety};
+use zeroclaw::fs::Layout;
 
 /// Looks and changes nothing.
 pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
@@ -63,6 +65,7 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
         plan.import_bytes(),
         safety::estimate(task, &plan),
     )?;
+    before::note(&Layout::new(task.root.clone()))?;
     let service = match Service::init(&task.root, task.clock.clone(), HolderKind::Doctor).await {
         Ok((service, _)) => service,
         Err(error) => return Err(error.into()),
@@ -106,6 +109,7 @@ async fn run(
     if plan.has_work() || unfinished.is_some() {
         let owners = task.owners()?;
         let record = take_up(task, importer, unfinished).await?;
+        before::forget(importer.service().layout())?;
         let mut run = Run {
             task,
             importer,
@@ -116,6 +120,8 @@ async fn run(
             said: Vec::new(),
         };
         run.carry_out(&plan, &mut report).await?;
+    } else {
+        before::forget(importer.service().layout())?;
     }
     Ok(report)
 }
@@ -133,13 +139,15 @@ async fn take_up(
         Some(mut other) => {
             other.status = MigrationStatus::Failed;
             other.finished_at_ms = Some(now_ms);
-            other.report_json =
-                json!({ "note": "cut off; its sources are taken up again when asked for" })
-                    .to_string();
+            let note = json!("cut off; its sources are taken up again when asked for");
+            other.report_json = before::with(&[("note", note)], &other.report_json);
             importer.update_run(&other).await?;
         }
         None => {}
     }
+    let is_fresh =
+        importer.agents().await?.is_empty() && importer.service().runs_in_order().await?.is_empty();
+    let before: Before = before::noted(importer.service().layout(), is_fresh);
     let run = MigrationRun {
         id: format!(
             "{}-{}",
@@ -153,7 +161,7 @@ async fn take_up(
         from_path,
         backup_path: None,
         app_version: env!("CARGO_PKG_VERSION").to_owned(),
-        report_json: "{}".to_owned(),
+        report_json: before.into_report(),
     };
     importer.insert_run(&run).await?;
     Ok(run)

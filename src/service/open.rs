@@ -91,7 +91,9 @@ impl Service {
     /// holds it, [`ServiceError::Open`] when its control plane is newer, damaged or foreign.
     pub async fn open(root: &Path, clock: Clock, kind: HolderKind) -> Result<Self, ServiceError> {
         let layout = Layout::new(root.to_owned());
-        if !is_initialised(&layout) && !layout.restore_journal().exists() {
+        // It may be an import whose undoing leaves no state.
+        finish_cut_off(&layout, &clock).await?;
+        if !is_initialised(&layout) {
             return Err(ServiceError::NotInitialised {
                 root: root.to_owned(),
             });
@@ -108,15 +110,7 @@ impl Service {
     /// As [`Service::open`]. A writer elsewhere does not keep a look out.
     pub async fn look(root: &Path, clock: Clock) -> Result<Self, ServiceError> {
         let layout = Layout::new(root.to_owned());
-        if layout.restore_journal().exists() {
-            // A restore was cut off: all-old or all-new first, whoever comes next.
-            let holder = Holder {
-                kind: HolderKind::Restore,
-                since_ms: clock.now_ms(),
-            };
-            let _lock = RootLock::exclusive(&layout, holder, LOCK_WAIT)?;
-            crate::backup::recover(&layout, &clock).await?;
-        }
+        finish_cut_off(&layout, &clock).await?;
         if !is_initialised(&layout) {
             return Err(ServiceError::NotInitialised {
                 root: root.to_owned(),
@@ -344,6 +338,23 @@ impl Service {
         }
         close(self.tiers.global).await;
     }
+}
+
+/// A restore or an undone import was cut off: all-old or all-new first, whoever comes next.
+pub(super) async fn finish_cut_off(layout: &Layout, clock: &Clock) -> Result<(), ServiceError> {
+    if !layout.restore_journal().exists() {
+        return Ok(());
+    }
+    let holder = Holder {
+        kind: HolderKind::Restore,
+        since_ms: clock.now_ms(),
+    };
+    let lock = RootLock::exclusive(layout, holder, LOCK_WAIT)?;
+    crate::backup::recover(layout, clock).await?;
+    if !layout.global_db().exists() {
+        lock.remove(layout)?;
+    }
+    Ok(())
 }
 
 /// What stands in for a configuration that cannot be read, with the reason and the place.
