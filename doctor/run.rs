@@ -4,11 +4,13 @@ use std::path::Path;
 
 use serde_json::json;
 use zeroclaw::model::{MigrationRun, MigrationStatus, RunPhase, Tier};
-use zeroclaw::service::{HolderKind, Importer, Service};
+use zeroclaw::service::{HolderKind, Importer, Service, undo};
 
 use super::before::{self, Before};
 use super::finding::{Finding, Level};
+use super::names::escaped;
 use super::phases::Run;
+use super::plan::Plan;
 use super::report::Report;
 use super::target::{await_writer, settled_plan};
 use super::task::{DoctorError, Task, private_folder};
@@ -18,12 +20,45 @@ use zeroclaw::fs::Layout;
 /// Looks and changes nothing.
 pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
     task.check()?;
+    if let Some(finding) = cut_off(task)? {
+        // Half of the root is of before and half of after: nothing else can be said of it.
+        let mut report = Report::planned(&task.root, task.from.as_deref(), &Plan::default());
+        report.findings.push(finding);
+        return Ok(report);
+    }
     let scratch = private_folder()?;
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
     report.findings.extend(target.findings);
     report.findings.extend(offer(task));
     Ok(report)
+}
+
+/// A restore, or a run whose undoing was cut off: what comes next ends it.
+fn cut_off(task: &Task) -> Result<Option<Finding>, DoctorError> {
+    let layout = Layout::new(task.root.clone());
+    if !layout.restore_journal().exists() {
+        return Ok(None);
+    }
+    let place = escaped(layout.stored(&layout.restore_journal()));
+    let finding = match undo::unfinished(&layout)? {
+        Some(run) => {
+            let message = format!("undoing run {run} was cut off half way");
+            let finding = Finding::new("unfinished-undo", Level::Error, place, message);
+            finding.with_remedy(format!(
+                "run `zeroclaw doctor undo {run} --yes`: it goes on where it stopped; any other command that opens the \
+                 root ends it too"
+            ))
+        }
+        None => {
+            let message = "a restore was cut off half way";
+            let finding = Finding::new("unfinished-restore", Level::Error, place, message);
+            finding.with_remedy(
+                "run `zeroclaw status`: whatever opens the root next ends it, all old or all new",
+            )
+        }
+    };
+    Ok(Some(finding))
 }
 
 /// Another product's home, named and not touched.
@@ -47,6 +82,10 @@ fn offer(task: &Task) -> Option<Finding> {
 pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Report, DoctorError> {
     task.check()?;
     await_writer(task).await?;
+    if cut_off(task)?.is_some() {
+        tell("finishing what was cut off");
+        undo::finish(&Layout::new(task.root.clone()), &task.clock).await?;
+    }
     let scratch = private_folder()?;
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let has_own_work = target.has_index_work || target.is_older || target.unfinished.is_some();

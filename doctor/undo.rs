@@ -208,7 +208,11 @@ impl Undo<'_> {
             };
             return Err(ServiceError::from(held).into());
         }
-        Ok(self.plan().await?.report)
+        preflight::old_daemon(self.layout.root())?;
+        let service = Service::look(self.layout.root(), self.clock.clone()).await?;
+        let planned = self.plan(&service).await;
+        service.close().await;
+        Ok(planned?.report)
     }
 
     /// Undoes the run.
@@ -235,7 +239,11 @@ impl Undo<'_> {
             return Err(ServiceError::NotInitialised { root }.into());
         }
         let lock = self.lock().await?;
-        let ready = self.plan().await?;
+        preflight::old_daemon(self.layout.root())?;
+        let service = Service::look_under(&lock, self.layout.root(), self.clock.clone()).await?;
+        let planned = self.plan(&service).await;
+        service.close().await;
+        let ready = planned?;
         let mut report = ready.report;
         for line in show::losses(&report) {
             tell(&line);
@@ -291,15 +299,7 @@ impl Undo<'_> {
         }
     }
 
-    async fn plan(&self) -> Result<Ready, UndoError> {
-        preflight::old_daemon(self.layout.root())?;
-        let service = Service::look(self.layout.root(), self.clock.clone()).await?;
-        let planned = self.plan_with(&service).await;
-        service.close().await;
-        planned
-    }
-
-    async fn plan_with(&self, service: &Service) -> Result<Ready, UndoError> {
+    async fn plan(&self, service: &Service) -> Result<Ready, UndoError> {
         let runs = service.runs_in_order().await?;
         let run = self.newest_standing(&runs)?;
         let before = Before::of_run(&run.report_json);

@@ -117,6 +117,33 @@ impl Service {
             });
         }
         let lock = RootLock::shared_if_present(&layout)?;
+        Self::look_with(layout, clock, lock).await
+    }
+
+    /// The same for who holds the root: nobody writes, so nothing is left beside the databases either.
+    ///
+    /// # Errors
+    ///
+    /// As [`Service::look`].
+    pub async fn look_under(
+        _lock: &RootLock,
+        root: &Path,
+        clock: Clock,
+    ) -> Result<Self, ServiceError> {
+        let layout = Layout::new(root.to_owned());
+        if !is_initialised(&layout) {
+            return Err(ServiceError::NotInitialised {
+                root: root.to_owned(),
+            });
+        }
+        Self::look_with(layout, clock, SharedLock::NoFile).await
+    }
+
+    async fn look_with(
+        layout: Layout,
+        clock: Clock,
+        lock: SharedLock,
+    ) -> Result<Self, ServiceError> {
         // A slip in the configuration must not hide the state: it is told, and defaults stand in.
         let config =
             Config::load(&layout.config_file()).map_or_else(unreadable, Option::unwrap_or_default);
@@ -131,7 +158,7 @@ impl Service {
             // Whoever was to make it was cut off; the next writer does.
             Err(OpenError::Empty { .. }) => {
                 return Err(ServiceError::NotInitialised {
-                    root: root.to_owned(),
+                    root: layout.root().to_owned(),
                 });
             }
             global => global?,
