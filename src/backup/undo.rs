@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_place_survives_the_journal_whatever_its_bytes() {
-        for path in [&b"a/b.jsonl"[..], b"u\xFF/%41"] {
+        for path in [&b"a/b"[..], b"u\xFF/%41"] {
             let place = Place(OsString::from_vec(path.to_vec()).into());
 
             let text = serde_json::to_string(&place).unwrap();
