@@ -17,6 +17,7 @@ mod quarantine;
 mod record;
 mod report;
 mod retire;
+mod rows;
 mod run;
 mod safety;
 mod scan;

@@ -18,7 +18,7 @@ use super::before;
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
-use super::plan::{self, Action, DAMAGED, Plan, PlannedSource};
+use super::plan::{self, Action, DAMAGED, Install, Plan, PlannedSource};
 use super::report::{Report, SourceReport, refused};
 use super::run::owner;
 use super::safety;
@@ -43,7 +43,7 @@ pub(crate) struct Run<'r> {
 
 /// Small session files share transactions: each commit waits for the disk, and writes whole pages
 /// for few rows. One by one, 10,000 files of 13 KB wrote 29 times their size.
-const SHARED_SOURCES: usize = 200;
+const SHARED_SOURCES: usize = 1_000;
 /// Bytes of sources that share transactions; a larger source has its own.
 const SHARED_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -130,6 +130,14 @@ impl Run<'_> {
             self.importer.index(&agent).await?;
         }
         self.finish(report).await
+    }
+
+    fn install(&self) -> Install<'_> {
+        Install {
+            root: self.task.source_root(),
+            owners: &self.owners,
+            scratch: self.scratch,
+        }
     }
 
     async fn enter(&mut self, phase: RunPhase) -> Result<(), DoctorError> {
@@ -270,7 +278,7 @@ impl Run<'_> {
         for &at in batch {
             let planned = &sources[at];
             let mut applier = Applier::new(self.importer, &self.record.id, planned, &mut open);
-            plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
+            plan::read(&planned.source, self.install(), &mut applier).await?;
             let applied = applier
                 .finish(&|applied| self.receipt_of(planned, applied))
                 .await?;
@@ -338,7 +346,7 @@ impl Run<'_> {
             source_key: planned.source_key.clone(),
             migration_kind: format!("zeroclaw.{}", planned.source.format.surface()),
             source_path: planned.source.name(),
-            target_table: planned.source.format.target_table().to_owned(),
+            target_table: planned.source.format.about().table.to_owned(),
             source_sha256: planned.source.sha256.clone(),
             source_size_bytes: i64::try_from(planned.source.bytes).unwrap_or(i64::MAX),
             total,
@@ -371,7 +379,7 @@ impl Run<'_> {
             return Ok(true);
         }
         let mut verifier = Verifier::new(self.importer);
-        let read = plan::read(&planned.source, &self.owners, self.scratch, &mut verifier).await;
+        let read = plan::read(&planned.source, self.install(), &mut verifier).await;
         let expected = receipt.total.imported + receipt.total.present;
         let unproven = match read {
             // A source that changed under the import is not the one that was imported.
