@@ -31,6 +31,48 @@
 //! # }
 //! ```
 //!
+//! # Conversations
+//!
+//! A runtime appends what is said, and holds a turn while it works on an answer. Nobody else's turn begins
+//! meanwhile; one whose owner dies is closed as interrupted.
+//!
+//! ```
+//! use std::time::Duration;
+//! use zeroclaw::model::{
+//!     AgentId, Append, AppendEvent, PageLimit, SessionStatus, SessionTarget, TranscriptCursor, TranscriptOrder,
+//! };
+//! # use zeroclaw::service::{Clock, HolderKind, Service};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (service, _) = Service::init(folder.path(), Clock::system(), HolderKind::Cli).await?;
+//! let atlas = AgentId::new("atlas")?;
+//! service.add_agent(&atlas).await?;
+//! let key = SessionTarget::Key("telegram:main:42".to_owned());
+//!
+//! // The session is made where there is none; once this returns, the event is on disk. The same key
+//! // again, after a crash say, appends nothing and gives the same answer.
+//! let question = AppendEvent::message("user", "Where does the lantern hang?");
+//! let asked = service.append(&atlas, Append::new(key.clone(), vec![question]).with_key("update-7")).await?;
+//!
+//! let turn = service.begin_turn(&atlas, &asked.session_id, "bot", Duration::from_secs(5)).await?;
+//! let answer = AppendEvent::message("assistant", "By the old shed.");
+//! service.append(&atlas, Append::new(key, vec![answer])).await?;
+//! turn.finish(SessionStatus::Idle).await?;
+//!
+//! let (order, cursor) = (TranscriptOrder::Branch, TranscriptCursor::Newest);
+//! let limit = PageLimit::from(50);
+//! let page = service.transcript(&atlas, &asked.session_id, order, cursor, limit).await?;
+//! assert_eq!(page.events[1].parent_id.as_ref(), Some(&page.events[0].event_id));
+//! # service.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`service::Service::rewind`], [`service::Service::branch`] and [`service::Service::truncate`] are how a
+//! transcript ever forks or shrinks; [`service::Service::tail`] follows one as it grows.
+//!
 //! A caller that only wants to know something opens the root by [`service::Service::look`]: nothing is
 //! created, migrated or checkpointed then, and writers elsewhere go on.
 //!

@@ -16,6 +16,7 @@ use crate::measure::Table;
 
 mod append;
 mod data;
+mod large;
 mod measure;
 mod raw;
 mod search;
@@ -76,6 +77,8 @@ async fn all(dir: &Path, scale: Scale) {
     transcript::bulk_insert(dir, scale, &mut table).await;
     transcript::read(dir, scale, &mut table).await;
     transcript::list_sessions(dir, scale, &mut table).await;
+    large::through_the_service(dir, scale, &mut table).await;
+    large::pass_by(dir, scale, &mut table).await;
     search::build_and_search(dir, scale, &mut table).await;
     search::snapshot(dir, scale, &mut table).await;
 }

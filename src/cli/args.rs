@@ -128,3 +128,32 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     PossibleValuesParser::new(words)
         .try_map(move |word| parse(&word).ok_or("not known to this release"))
 }
+
+/// Takes a day, a time with its offset, or Unix milliseconds.
+pub(crate) fn instant(text: &str) -> Result<i64, String> {
+    if let Ok(ms) = text.parse() {
+        return Ok(ms);
+    }
+    if let Ok(day) = text.parse::<chrono::NaiveDate>() {
+        return Ok(day
+            .and_time(chrono::NaiveTime::MIN)
+            .and_utc()
+            .timestamp_millis());
+    }
+    chrono::DateTime::parse_from_rfc3339(text)
+        .map(|time| time.timestamp_millis())
+        .map_err(|_| "not a day, a time with its offset, or Unix milliseconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_a_day_a_time_or_milliseconds() {
+        assert_eq!(instant("1788000000000"), Ok(1_788_000_000_000));
+        assert_eq!(instant("1970-01-02"), Ok(86_400_000));
+        assert_eq!(instant("1970-01-01T01:00:00.5+01:00"), Ok(500));
+        assert!(instant("yesterday").is_err());
+    }
+}

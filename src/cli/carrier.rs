@@ -1,10 +1,10 @@
 //! Where a request goes.
 //!
-//! Today that is always a service opened in this process to look: it creates, migrates and
-//! checkpoints nothing. Commands ask here and nowhere else, so that they need not know when a
+//! Today that is always a service opened in this process, for requests to look: it creates, migrates and
+//! checkpoints nothing then. Commands ask here and nowhere else, so that they need not know when a
 //! request goes to a living daemon instead.
 
-use zeroclaw::service::{Request, Response, Service};
+use zeroclaw::service::{HolderKind, Request, Response, Service};
 
 use super::{CliError, Context, Exit};
 
@@ -50,6 +50,21 @@ pub(crate) async fn ask(context: &Context, request: Request) -> Result<Response,
     let answer = carrier.ask(request).await;
     carrier.close().await;
     answer
+}
+
+/// Opens the root for writing, does the work, and lets the root go.
+///
+/// # Errors
+///
+/// [`CliError`] when somebody holds the root, and what the work answers.
+pub(crate) async fn writing<T>(
+    context: &Context,
+    work: impl AsyncFnOnce(&Service) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let service = Service::open(&context.root, context.clock.clone(), HolderKind::Cli).await?;
+    let done = work(&service).await;
+    service.close().await;
+    done
 }
 
 impl CliError {

@@ -2,15 +2,19 @@
 
 use clap::{Args, Subcommand};
 use zeroclaw::model::{
-    AgentId, ChatType, Event, MAX_PAGE, PageLimit, SessionRecord, SessionStatus,
+    AgentId, ChatType, Event, MAX_PAGE, PageLimit, SessionRecord, SessionStatus, TranscriptCursor,
+    TranscriptOrder,
 };
-use zeroclaw::service::{Request, Response, SessionTranscript};
+use zeroclaw::service::{Request, Response, Service, SessionTranscript};
 
-use super::args::{LimitArgs, one_of};
+use super::args::{LimitArgs, instant, one_of};
 use super::carrier::Carrier;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
+mod change;
+mod copy;
+mod remove;
 mod search;
 
 const CHAT_TYPES: &[&str] = &["direct", "group", "channel"];
@@ -24,7 +28,7 @@ const STATUSES: &[&str] = &[
     "interrupted",
 ];
 
-/// List, show and search sessions
+/// List, show, search, change, export and delete sessions
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List sessions, newest update first
@@ -47,6 +51,68 @@ pub(crate) enum SessionsCommand {
         Exit::NotFound,
     ]))]
     Search(search::SearchArgs),
+    /// Give a session another title
+    #[command(after_long_help = help_of_change())]
+    Rename(change::RenameArgs),
+    /// Archive a session: it stays, and lists pass over it
+    #[command(after_long_help = help_of_change())]
+    Archive(change::ArchiveArgs),
+    /// Pin a session: no rule deletes it
+    #[command(after_long_help = help_of_change())]
+    Pin(change::PinArgs),
+    /// Copy a session, or its beginning, into a new one
+    #[command(after_long_help = help_of_change())]
+    Fork(change::ForkArgs),
+    /// Put an empty session behind the key of this one, which is archived
+    #[command(after_long_help = help_of_change())]
+    Reset(change::ResetArgs),
+    /// Delete a session with all that was said in it
+    ///
+    /// A session in a turn is refused, and so is a pinned one. A copy is kept for 30 days.
+    #[command(after_long_help = help_of_change())]
+    Delete(remove::DeleteArgs),
+    /// Delete sessions by age, number or size
+    ///
+    /// No rule is on by itself. Pinned sessions and those in a turn stay; copies are kept for 30 days.
+    #[command(after_long_help = help_of_change())]
+    Prune(remove::PruneArgs),
+    /// Write a session to a file
+    #[command(after_long_help = help_of_change())]
+    Export(copy::ExportArgs),
+    /// Take in a session that was exported as jsonl
+    #[command(after_long_help = help_of_change())]
+    Import(copy::ImportArgs),
+}
+
+fn help_of_change() -> String {
+    Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ])
+}
+
+/// Names one session.
+#[derive(Args, Debug)]
+struct TargetArgs {
+    /// Its id, its key, or the start of its id
+    session: String,
+
+    /// Its agent, where the name fits sessions of several
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+}
+
+impl TargetArgs {
+    /// The session that is meant.
+    async fn find(&self, service: &Service) -> Result<SessionRecord, CliError> {
+        let agent = self.agent.as_ref();
+        Ok(service.find_session(agent, &self.session).await?)
+    }
 }
 
 #[derive(Args, Debug)]
@@ -70,6 +136,14 @@ pub(crate) struct ListArgs {
     /// Only whose key or title contains this
     #[arg(long)]
     text: Option<String>,
+
+    /// Only changed at this time or later: 2026-11-30, 2026-11-30T16:42:00Z or Unix milliseconds
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    since: Option<i64>,
+
+    /// Only changed before this time
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    until: Option<i64>,
 
     /// Show archived sessions too
     #[arg(long)]
@@ -96,6 +170,18 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: i64,
 
+    /// Show what came last before this place
+    #[arg(long, value_name = "SEQ", conflicts_with_all = ["after", "newest", "all"])]
+    before: Option<i64>,
+
+    /// Show what came last
+    #[arg(long, conflicts_with_all = ["after", "all"])]
+    newest: bool,
+
+    /// Show all events in the order they came, also those the conversation was taken back from
+    #[arg(long)]
+    every_branch: bool,
+
     #[command(flatten)]
     limit: LimitArgs,
 
@@ -110,6 +196,15 @@ impl SessionsCommand {
             Self::List(args) => list(context, args).await,
             Self::Show(args) => show(context, args).await,
             Self::Search(args) => search::run(context, args).await,
+            Self::Rename(args) => change::rename(context, args).await,
+            Self::Archive(args) => change::archive(context, args).await,
+            Self::Pin(args) => change::pin(context, args).await,
+            Self::Fork(args) => change::fork(context, args).await,
+            Self::Reset(args) => change::reset(context, args).await,
+            Self::Delete(args) => remove::delete(context, args).await,
+            Self::Prune(args) => remove::prune(context, args).await,
+            Self::Export(args) => copy::export(context, args).await,
+            Self::Import(args) => copy::import(context, args).await,
         }
     }
 }
@@ -122,6 +217,8 @@ async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
         status: args.status,
         text: args.text,
         with_archived: args.archived,
+        since_ms: args.since,
+        until_ms: args.until,
         before: args.before,
         limit: args.limit.page(),
     };
@@ -193,7 +290,22 @@ async fn show_pages(context: &Context, carrier: &Carrier, args: ShowArgs) -> Res
     } else {
         args.limit.page()
     };
-    let mut page = transcript(carrier, args.agent, args.session, args.after, limit).await?;
+    let order = if args.every_branch {
+        TranscriptOrder::Accepted
+    } else {
+        TranscriptOrder::Branch
+    };
+    let cursor = match args.before {
+        Some(before) => TranscriptCursor::Before(before),
+        None if args.newest => TranscriptCursor::Newest,
+        None => TranscriptCursor::After(args.after),
+    };
+    let wanted = Wanted {
+        order,
+        cursor,
+        limit,
+    };
+    let mut page = transcript(carrier, args.agent, args.session, wanted).await?;
     if !args.all {
         return show_page(context, &page);
     }
@@ -208,22 +320,34 @@ async fn show_pages(context: &Context, carrier: &Carrier, args: ShowArgs) -> Res
         // By its id from now on: a key may come to mean another session meanwhile.
         let session = page.session;
         let agent = Some(session.agent_id);
-        page = transcript(carrier, agent, session.session_id, after, limit).await?;
+        let wanted = Wanted {
+            cursor: TranscriptCursor::After(after),
+            ..wanted
+        };
+        page = transcript(carrier, agent, session.session_id, wanted).await?;
     }
+}
+
+/// Which page of a transcript.
+#[derive(Clone, Copy)]
+struct Wanted {
+    order: TranscriptOrder,
+    cursor: TranscriptCursor,
+    limit: PageLimit,
 }
 
 async fn transcript(
     carrier: &Carrier,
     agent: Option<AgentId>,
     session: String,
-    after: i64,
-    limit: PageLimit,
+    wanted: Wanted,
 ) -> Result<SessionTranscript, CliError> {
     let request = Request::SessionsShow {
         agent,
         session,
-        after,
-        limit,
+        order: wanted.order,
+        cursor: wanted.cursor,
+        limit: wanted.limit,
     };
     match carrier.ask(request).await? {
         Response::Transcript(page) => Ok(page),
@@ -272,7 +396,9 @@ fn add(context: &Context, events: &[Event], is_first: bool) -> Result<(), CliErr
 
 fn end(context: &Context) -> Result<(), CliError> {
     if context.json() {
-        context.out.text("],\"next_after\":null}\n")?;
+        context
+            .out
+            .text("],\"next_before\":null,\"next_after\":null}\n")?;
     }
     Ok(())
 }
@@ -302,6 +428,12 @@ fn session_fields(session: &SessionRecord) -> Fields {
         )
         .add("created", time(session.created_at_ms))
         .add("updated", time(session.updated_at_ms));
+    if let Some(pinned) = session.pinned_at_ms {
+        fields = fields.add("pinned", time(pinned));
+    }
+    if let Some(origin) = &session.forked_from {
+        fields = fields.add("forked from", origin);
+    }
     if let Some(archived) = session.archived_at_ms {
         fields = fields.add("archived", time(archived));
     }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod append;
+mod artifact;
 mod backup;
 mod check;
 mod cron;
@@ -15,6 +16,7 @@ mod migration;
 mod page;
 mod session;
 mod task;
+mod task_record;
 mod tier;
 mod transcript;
 
@@ -23,6 +25,7 @@ pub use append::{
     Append, AppendEvent, Appended, ConversationAddress, EventPlace, MAX_APPEND_BYTES,
     MAX_APPEND_EVENTS, Place, SessionHeader, SessionTarget,
 };
+pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
@@ -40,7 +43,8 @@ pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionScope, SessionStatus,
 };
-pub use task::{TaskOwnerKind, TaskRun, TaskStatus};
+pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus};
+pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use transcript::{Event, NewEvent, SearchHit, Snapshot, TranscriptCursor, TranscriptOrder};
 

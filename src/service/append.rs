@@ -258,7 +258,11 @@ fn conversation_at(address: &ConversationAddress, at_ms: i64) -> Conversation {
     }
 }
 
-pub(super) fn check_parent(session_id: &str, stand: &Stand, expected: &Place) -> Result<(), ServiceError> {
+pub(super) fn check_parent(
+    session_id: &str,
+    stand: &Stand,
+    expected: &Place,
+) -> Result<(), ServiceError> {
     let expected = match expected {
         Place::Start => None,
         Place::Event(id) => Some(id.as_str()),

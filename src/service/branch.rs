@@ -364,7 +364,10 @@ fn check_json(text: Option<&str>) -> Result<(), ServiceError> {
     }
 }
 
-pub(super) async fn stand_of(tx: &mut WriteTx<'_>, session_id: &str) -> Result<Stand, ServiceError> {
+pub(super) async fn stand_of(
+    tx: &mut WriteTx<'_>,
+    session_id: &str,
+) -> Result<Stand, ServiceError> {
     let stand = branch::stand(tx, session_id).await?;
     stand.ok_or_else(|| no_session(session_id))
 }
@@ -392,11 +395,7 @@ pub(super) async fn place_of(
     })
 }
 
-async fn is_on_branch(
-    tx: &mut WriteTx<'_>,
-    stand: &Stand,
-    seq: i64,
-) -> Result<bool, ServiceError> {
+async fn is_on_branch(tx: &mut WriteTx<'_>, stand: &Stand, seq: i64) -> Result<bool, ServiceError> {
     let Some(leaf) = stand.leaf_seq else {
         return Ok(true);
     };
@@ -405,9 +404,7 @@ async fn is_on_branch(
         events: i64::MAX,
     };
     let runs = branch::runs(tx, stand.session_no, leaf, reach).await?;
-    Ok(runs
-        .iter()
-        .any(|run| (run.first..=run.last).contains(&seq)))
+    Ok(runs.iter().any(|run| (run.first..=run.last).contains(&seq)))
 }
 
 async fn go_to(

@@ -22,9 +22,11 @@ mod request;
 mod session;
 mod session_change;
 mod session_export;
+mod session_remove;
 mod status;
 mod transcript;
 mod turn;
+pub mod undo;
 
 pub use agent::AgentOverview;
 pub use branch::{Compacted, Compaction, Moved};
@@ -35,11 +37,13 @@ pub use import::{ImportTx, Importer};
 pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
-pub use status::{StatusReport, TierStatus};
+pub use session_change::{DeleteOptions, Deleted, Forked, PatchOutcome, Reset};
 pub use session_export::{ExportFormat, Exported, Imported};
-pub use session_change::{
-    DeleteOptions, Deleted, Forked, PatchOutcome, Reset,
+pub use session_remove::{
+    COPY_KEPT, Candidate, RemoveOptions, Removed, RetentionItem, RetentionOptions, RetentionReason,
+    RetentionReport, RetentionRules, plan_retention,
 };
+pub use status::{StatusReport, TierStatus};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 

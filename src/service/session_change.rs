@@ -56,6 +56,8 @@ pub struct Forked {
 pub struct DeleteOptions {
     /// A pinned one too.
     pub even_pinned: bool,
+    /// Only if it has as many events as this.
+    pub only_with_events: Option<i64>,
 }
 
 /// What a deletion takes, or took.
@@ -249,12 +251,16 @@ impl Service {
         self.refuse_running(agent, session_id).await?;
         let db = self.agent(agent).await?;
         let mut conn = db.read().await?;
-        let found = session::get(&mut conn, agent, session_id).await.in_db(&db)?;
+        let found = session::get(&mut conn, agent, session_id)
+            .await
+            .in_db(&db)?;
         let found = found.ok_or_else(|| no_session(session_id))?;
         refuse_pinned(&found, options)?;
         let tail = session::tail(&mut conn, session_id).await.in_db(&db)?;
         let session_no = tail.ok_or_else(|| no_session(session_id))?.session_no;
-        let bytes = session_change::bytes(&mut conn, session_no).await.in_db(&db)?;
+        let bytes = session_change::bytes(&mut conn, session_no)
+            .await
+            .in_db(&db)?;
         Ok(Deleted {
             session: found,
             bytes,
@@ -282,6 +288,16 @@ impl Service {
                 Box::pin(async move {
                     let session = record_of(tx, &owner, &id).await?;
                     refuse_pinned(&session, options)?;
+                    if let Some(expected) = options.only_with_events
+                        && expected != session.event_count
+                    {
+                        return Err(ServiceError::Conflict {
+                            what: "session",
+                            name: id,
+                            expected: format!("with {expected} events"),
+                            found: format!("with {}", session.event_count),
+                        });
+                    }
                     let stand = stand_of(tx, &id).await?;
                     let bytes = session_change::bytes(tx, stand.session_no).await?;
                     session_change::delete(tx, stand.session_no, &id).await?;
@@ -355,14 +371,22 @@ fn conflicts(current: &SessionRecord, patch: &SessionPatch) -> Vec<FieldConflict
     let status = patch.status.filter(|status| *status != current.status);
     [
         text("display_name", &patch.display_name, &current.display_name),
-        text("model_provider", &patch.model_provider, &current.model_provider),
+        text(
+            "model_provider",
+            &patch.model_provider,
+            &current.model_provider,
+        ),
         text("model", &patch.model, &current.model),
         status.map(|status| FieldConflict {
             field: "status".to_owned(),
             wanted: Some(status.to_string()),
             found: Some(current.status.to_string()),
         }),
-        mark("is_archived", patch.is_archived, current.archived_at_ms.is_some()),
+        mark(
+            "is_archived",
+            patch.is_archived,
+            current.archived_at_ms.is_some(),
+        ),
         mark("is_pinned", patch.is_pinned, current.pinned_at_ms.is_some()),
     ]
     .into_iter()

@@ -123,7 +123,9 @@ impl Service {
             ExportFormat::Jsonl => self.lines(&db, agent, session_no, row, &mut sink).await?,
             ExportFormat::Markdown => {
                 sink.put(&markdown::head(agent, &row))?;
-                let events = self.each(agent, session_id, &mut sink, markdown::event).await?;
+                let events = self
+                    .each(agent, session_id, &mut sink, markdown::event)
+                    .await?;
                 sink.put(markdown::END)?;
                 events
             }
@@ -181,7 +183,9 @@ impl Service {
             session: row,
             routes: session_copy::routes(&mut conn, &id).await.in_db(db)?,
             entries: session_copy::entries(&mut conn, &id).await.in_db(db)?,
-            conversations: session_copy::conversations(&mut conn, &id).await.in_db(db)?,
+            conversations: session_copy::conversations(&mut conn, &id)
+                .await
+                .in_db(db)?,
             snapshots: snapshot::list(&mut conn, &id, limit).await.in_db(db)?,
         };
         sink.put(&jsonl::line(&jsonl::Line::Session(Box::new(head))))?;
@@ -194,11 +198,14 @@ impl Service {
                 break;
             };
             let part = Run { first, last: end };
-            let keys = session_copy::keys(&mut conn, session_no, part).await.in_db(db)?;
+            let keys = session_copy::keys(&mut conn, session_no, part)
+                .await
+                .in_db(db)?;
             let mut keys = keys.into_iter().peekable();
             for event in page {
                 let key = keys.next_if(|(seq, _)| *seq == event.seq);
-                let line = jsonl::Line::Event(jsonl::EventLine::new(event, key.map(|(_, key)| key)));
+                let line =
+                    jsonl::Line::Event(jsonl::EventLine::new(event, key.map(|(_, key)| key)));
                 sink.put(&jsonl::line(&line))?;
                 count += 1;
             }

@@ -274,6 +274,7 @@ async fn runs(
     limit: PageLimit,
 ) -> Result<Vec<Run>, StoreError> {
     let leaf = match (order, stand.leaf_seq) {
+        (TranscriptOrder::Branch, Some(0)) => return Ok(Vec::new()),
         (TranscriptOrder::Branch, Some(leaf)) => leaf,
         _ => return Ok(vec![Run::ALL]),
     };

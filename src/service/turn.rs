@@ -398,7 +398,9 @@ impl Service {
         let asked = db.write(move |tx| {
             Box::pin(async move { Ok(lease::request_cancel(tx, SCOPE, &id, now_ms).await?) })
         });
-        let asked = asked.await.map_err(|error: ServiceError| named(error, &db))?;
+        let asked = asked
+            .await
+            .map_err(|error: ServiceError| named(error, &db))?;
         if let Ok(holder) = serde_json::from_str::<Holder>(&lease.payload_json) {
             self.turns().cancel(&holder.turn_id);
         }
@@ -468,9 +470,7 @@ impl Service {
         let mut conn = db.read().await?;
         let found = lease::get(&mut conn, SCOPE, session_id).await.in_db(db)?;
         Ok(found.map(|lease| {
-            let is_gone = self
-                .turns()
-                .is_gone(&lease.payload_json, self.is_writer());
+            let is_gone = self.turns().is_gone(&lease.payload_json, self.is_writer());
             (lease, is_gone)
         }))
     }

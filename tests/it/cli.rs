@@ -2,8 +2,9 @@
 
 mod backup;
 mod exits;
-mod json;
+pub(crate) mod json;
 mod looking;
 mod moving;
 mod retention;
+mod sessions;
 mod shown;

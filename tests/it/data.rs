@@ -6,8 +6,12 @@ use zeroclaw::model::{AgentId, Event};
 use zeroclaw::service::{Clock, HolderKind, Service};
 
 mod append;
+mod branch;
+mod exports;
 mod kill;
+mod sessions;
 mod storm;
+mod turn;
 
 fn agent(name: &str) -> AgentId {
     AgentId::new(name).unwrap()

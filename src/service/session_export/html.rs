@@ -53,7 +53,10 @@ pub(super) fn event(event: &Event) -> String {
     );
     for part in parts(event) {
         page.push_str(&match part {
-            Part::Said(text) => format!("<div class=\"said\" dir=\"auto\">{}</div>\n", escaped(&text)),
+            Part::Said(text) => format!(
+                "<div class=\"said\" dir=\"auto\">{}</div>\n",
+                escaped(&text)
+            ),
             Part::Folded { title, body } => format!(
                 "<details><summary>{}</summary><pre dir=\"auto\">{}</pre></details>\n",
                 escaped(&title),

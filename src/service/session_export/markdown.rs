@@ -32,7 +32,11 @@ pub(super) fn about(agent: &AgentId, session: &SessionRow) -> Vec<(&'static str,
         ("forked from", session.forked_from.clone()),
         ("archived", session.archived_at_ms.map(rfc3339)),
     ];
-    about.extend(known.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    about.extend(
+        known
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     about.push(("created", rfc3339(session.created_at_ms)));
     about.push(("updated", rfc3339(session.updated_at_ms)));
     about

@@ -56,10 +56,20 @@ fn of_json(json: &str, parts: &mut Vec<Part>) {
     };
     let before = parts.len();
     let message = value.get("message").unwrap_or(&value);
-    for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
+    for block in message
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         parts.extend(of_block(block));
     }
-    for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+    for call in message
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         parts.push(of_call(call));
     }
     if parts.len() == before && message.get("content").is_none() {
@@ -87,7 +97,10 @@ fn of_block(block: &Value) -> Option<Part> {
 
 fn of_call(call: &Value) -> Part {
     let inner = call.get("function").unwrap_or(call);
-    let name = inner.get("name").and_then(Value::as_str).unwrap_or("unnamed");
+    let name = inner
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or("unnamed");
     let given = ["input", "arguments", "args"]
         .iter()
         .find_map(|field| inner.get(*field));
@@ -157,9 +170,18 @@ mod tests {
         assert_eq!(titles(&event("tool", "out", None)), ["tool result"]);
         assert_eq!(
             titles(&event("assistant", "hi", Some(calls))),
-            ["said hi", "thinking", "tool call: shell", "image", "tool call: read"]
+            [
+                "said hi",
+                "thinking",
+                "tool call: shell",
+                "image",
+                "tool call: read"
+            ]
         );
-        assert_eq!(titles(&event("user", "", Some("{\"a\":1}"))), ["event data"]);
+        assert_eq!(
+            titles(&event("user", "", Some("{\"a\":1}"))),
+            ["event data"]
+        );
         assert_eq!(titles(&event("user", "", Some("broken"))), ["event data"]);
     }
 
@@ -172,6 +194,8 @@ mod tests {
         let json = format!("\"{}\"", "x".repeat(MAX_JSON_BYTES));
 
         assert!(text.ends_with("more bytes; the export as lines holds them."));
-        assert!(titles(&event("user", "", Some(&json)))[0].starts_with("event data, 1048578 bytes"));
+        assert!(
+            titles(&event("user", "", Some(&json)))[0].starts_with("event data, 1048578 bytes")
+        );
     }
 }

@@ -64,8 +64,12 @@ impl Lines<'_> {
         }
         // Its message names a place and never repeats what stands there.
         let line = serde_json::from_slice(&bytes);
-        line.map(Some)
-            .map_err(|error| self.fault(format!("column {} is not what an export has there", error.column())))
+        line.map(Some).map_err(|error| {
+            self.fault(format!(
+                "column {} is not what an export has there",
+                error.column()
+            ))
+        })
     }
 }
 
@@ -223,7 +227,7 @@ async fn insert(
     tx: &mut WriteTx<'_>,
     session_no: i64,
     batch: &[(i64, NewEvent)],
-    lines: &Lines<'_>,
+    lines: &mut Lines<'_>,
 ) -> Result<(), ServiceError> {
     let placed: Vec<_> = batch
         .iter()

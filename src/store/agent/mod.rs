@@ -1,5 +1,6 @@
 //! Rows of one agent's tier.
 
+pub mod artifact;
 pub mod branch;
 pub mod conversation;
 pub mod lease;

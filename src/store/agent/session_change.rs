@@ -268,3 +268,16 @@ pub async fn bytes(conn: &mut SqliteConnection, session_no: i64) -> Result<i64, 
     .fetch_one(conn)
     .await?)
 }
+
+/// The same for a session by its id; 0 when there is none.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn bytes_of(conn: &mut SqliteConnection, session_id: &str) -> Result<i64, StoreError> {
+    let tail = super::session::tail(conn, session_id).await?;
+    match tail {
+        Some(tail) => bytes(conn, tail.session_no).await,
+        None => Ok(0),
+    }
+}

@@ -71,7 +71,6 @@ pub struct ConversationRow {
     pub updated_at_ms: i64,
 }
 
-
 fn word<T>(
     row: &SqliteRow,
     table: &'static str,
@@ -82,11 +81,7 @@ fn word<T>(
     super::super::row::decoded_opt(parse, text, table, column, "of an exported session")
 }
 
-fn told<T>(
-    value: Option<T>,
-    table: &'static str,
-    column: &'static str,
-) -> Result<T, StoreError> {
+fn told<T>(value: Option<T>, table: &'static str, column: &'static str) -> Result<T, StoreError> {
     value.ok_or_else(|| StoreError::Corrupt {
         table,
         column,
@@ -212,10 +207,11 @@ pub async fn entries(
     conn: &mut SqliteConnection,
     session_id: &str,
 ) -> Result<Vec<EntryRow>, StoreError> {
-    let rows = sqlx::query("SELECT * FROM session_entries WHERE session_id = ?1 ORDER BY session_key")
-        .bind(session_id)
-        .fetch_all(conn)
-        .await?;
+    let rows =
+        sqlx::query("SELECT * FROM session_entries WHERE session_id = ?1 ORDER BY session_key")
+            .bind(session_id)
+            .fetch_all(conn)
+            .await?;
     rows.iter()
         .map(|row| {
             Ok(EntryRow {

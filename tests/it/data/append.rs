@@ -2,7 +2,7 @@
 
 use zeroclaw::model::{
     Append, AppendEvent, ChatType, ConversationAddress, MAX_APPEND_EVENTS, PageLimit, Place,
-    SessionHeader, SessionTarget,
+    SessionHeader, SessionTarget, TranscriptCursor, TranscriptOrder,
 };
 use zeroclaw::service::{Change, ChangeKind, Clock, ErrorKind, Request, Response, Service};
 

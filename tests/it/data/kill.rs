@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::sync::Arc;
 
-use zeroclaw::model::{Append, AppendEvent, PageLimit, SessionTarget, TranscriptCursor, TranscriptOrder};
+use zeroclaw::model::{
+    Append, AppendEvent, PageLimit, SessionTarget, TranscriptCursor, TranscriptOrder,
+};
 use zeroclaw::service::{Clock, Request, Response, Service};
 
 use super::{agent, folder, is_one_chain, open, with_agents};
@@ -95,9 +97,12 @@ async fn all(root: &std::path::Path) -> BTreeSet<String> {
             let request = Request::SessionsShow {
                 agent: Some(agent("atlas")),
                 session: format!("session{session}"),
-                after: events
-                    .last()
-                    .map_or(0, |event: &zeroclaw::model::Event| event.seq),
+                order: TranscriptOrder::Accepted,
+                cursor: TranscriptCursor::After(
+                    events
+                        .last()
+                        .map_or(0, |event: &zeroclaw::model::Event| event.seq),
+                ),
                 limit: PageLimit::from(1_000),
             };
             // The first process may have been killed before it made them all.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use zeroclaw::model::{Append, AppendEvent, Event, PageLimit, SessionTarget, TranscriptCursor, TranscriptOrder};
+use zeroclaw::model::{
+    Append, AppendEvent, Event, PageLimit, SessionTarget, TranscriptCursor, TranscriptOrder,
+};
 use zeroclaw::service::{Clock, Request, Response, Service};
 
 use super::{agent, folder, is_one_chain, with_agents};

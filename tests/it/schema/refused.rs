@@ -162,6 +162,8 @@ fn list_of(agent: Option<&str>) -> Request {
         status: None,
         text: None,
         with_archived: false,
+        since_ms: None,
+        until_ms: None,
         before: None,
         limit: PageLimit::default(),
     }
