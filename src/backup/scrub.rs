@@ -50,6 +50,14 @@ const GLOBAL: &[(&str, Decision)] = &[
         Keep("what was done and said, as in transcripts"),
     ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
+    (
+        "device_identities",
+        Keep("names and kinds of devices, which open nothing"),
+    ),
+    (
+        "device_auth_tokens",
+        DropRows("digests of the tokens of paired devices: pair them again"),
+    ),
 ];
 
 const CRON_JOBS: &[Scrub] = &[

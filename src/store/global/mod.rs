@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod backup;
 pub mod cron;
+pub mod device;
 pub mod lease;
 pub mod migration;
 pub mod task;
