@@ -1,17 +1,19 @@
 //! A root with something of everything in it, made through the library.
 
+mod records;
+
 use std::path::Path;
 
 use zeroclaw::model::{
     AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType, CronJob, CronOrigin,
-    Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PairedDevice,
-    PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
-    SourceReceipt, SourceStatus, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
-    TokenHash, TokenStatus,
+    Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind,
+    RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
+    SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier,
+    TimeZoneOrigin,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{backup, cron, device, task};
+use zeroclaw::store::global::{backup, cron, task};
 
 use super::sqlite::block_on;
 
@@ -191,7 +193,7 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
-    device::insert(&mut tx.tx(), &[tablet()]).await.unwrap();
+    records::fill(&mut tx.tx()).await;
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
@@ -247,22 +249,7 @@ fn run_of_job(number: i64) -> TaskRun {
         output: Some(HOSTILE.to_owned()),
         error: None,
         detail_json: None,
-    }
-}
-
-fn tablet() -> PairedDevice {
-    PairedDevice {
-        device_id: "device-1".to_owned(),
-        display_name: Some(HOSTILE.to_owned()),
-        device_type: Some("tablet".to_owned()),
-        remote_ip: Some("192.0.2.10".to_owned()),
-        capabilities_json: Some("[\"screen\"]".to_owned()),
-        paired_at_ms: Some(START_MS),
-        last_seen_at_ms: Some(START_MS),
-        token: TokenHash::of("zc_made-up"),
-        status: TokenStatus::Active,
-        status_reason: None,
-        revoked_at_ms: None,
+        origin: TaskOrigin::default(),
     }
 }
 

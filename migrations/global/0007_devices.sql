@@ -1,4 +1,4 @@
--- 0005: paired devices, and the digests of the tokens they present.
+-- 0007: paired devices, and the digests of the tokens they present.
 
 -- Why: who may talk to the gateway, as people know it. Nothing here opens anything.
 -- Written by: pairing, import. Rows leave: never; a device whose tokens are revoked stays to be seen.
