@@ -19,6 +19,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+pub mod undo;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;
