@@ -281,7 +281,7 @@ pub(crate) fn content(root: &Path, path: &Path, format: Format) -> Result<(u64, 
 }
 
 /// Size and digest of a file; for a database together with its logs, which hold part of it.
-fn digest(path: &Path, with_logs: bool) -> Result<(u64, String), FsError> {
+pub(crate) fn digest(path: &Path, with_logs: bool) -> Result<(u64, String), FsError> {
     let (mut bytes, main) = atomic::hash_file(path)?;
     let [wal, _, journal] = sidecars(path);
     let logs: Vec<PathBuf> = [wal, journal]
