@@ -12,6 +12,7 @@ mod branch;
 mod changes;
 mod check;
 mod cron;
+mod device;
 mod dispatch;
 mod error;
 mod history;
