@@ -319,6 +319,9 @@ fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
     if here == layout.restored_dir() {
         return Verdict::LeaveOut("old files that a restore set aside");
     }
+    if here == layout.all_deleted_dir() {
+        return Verdict::LeaveOut("copies of sessions that were deleted");
+    }
     if here == layout.undone_dir() {
         return Verdict::LeaveOut("what imports had made that were undone");
     }

@@ -153,10 +153,16 @@ impl Layout {
         self.state_dir().join("import.before")
     }
 
+    /// Folder of the copies of all agents' deleted sessions.
+    #[must_use]
+    pub fn all_deleted_dir(&self) -> PathBuf {
+        self.state_dir().join("deleted")
+    }
+
     /// Folder of the copies of one agent's deleted sessions.
     #[must_use]
     pub fn deleted_dir(&self, agent: &str) -> PathBuf {
-        self.state_dir().join("deleted").join(one_name(agent))
+        self.all_deleted_dir().join(one_name(agent))
     }
 
     /// Folder of all agents.

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::store::agent::branch::{self, Stand};
 use crate::store::agent::transcript::{self, KEY_PART, PlacedEvent};
-use crate::store::agent::{conversation, search, session};
+use crate::store::agent::{append, conversation, search, session};
 
 /// Longest id or key, bytes.
 const MAX_NAME_BYTES: usize = 512;
@@ -294,8 +294,18 @@ pub(super) async fn insert_events(
     now_ms: i64,
 ) -> Result<Vec<EventPlace>, ServiceError> {
     let rows = chain(stand, events, key, now_ms);
-    let placed: Vec<_> = (stand.last_seq + 1..)
-        .zip(&rows)
+    let places = (stand.last_seq + 1..).zip(&rows);
+    let done = places.clone().map(|(seq, event)| EventPlace {
+        seq,
+        event_id: event.event_id.clone(),
+    });
+    let done = done.collect();
+    if let [event] = rows.as_slice() {
+        let inserted = append::one(tx, stand, event, 1 + CATCH_UP).await;
+        inserted.map_err(|error| taken(error, session_id))?;
+        return Ok(done);
+    }
+    let placed: Vec<_> = places
         .map(|(seq, event)| PlacedEvent {
             session_no: stand.session_no,
             seq,
@@ -312,13 +322,7 @@ pub(super) async fn insert_events(
     let newest = rows.iter().map(|event| event.created_at_ms).max();
     branch::advance(tx, stand, count, messages, newest.unwrap_or(now_ms)).await?;
     search::index_next(tx, count + CATCH_UP).await?;
-    Ok(placed
-        .iter()
-        .map(|placed| EventPlace {
-            seq: placed.seq,
-            event_id: placed.event.event_id.clone(),
-        })
-        .collect())
+    Ok(done)
 }
 
 /// Gives events their ids, parents and keys.

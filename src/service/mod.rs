@@ -11,6 +11,7 @@ pub mod backup;
 mod branch;
 mod changes;
 mod check;
+mod checkpoint;
 mod cron;
 mod device;
 mod dispatch;
@@ -30,8 +31,9 @@ mod turn;
 pub mod undo;
 
 pub use agent::AgentOverview;
-pub use branch::{Compacted, Compaction, Moved};
+pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
+pub use checkpoint::{Compacted, Compaction};
 pub use error::ServiceError;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};

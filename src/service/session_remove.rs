@@ -156,7 +156,7 @@ impl Service {
         let folder = self.layout().deleted_dir(agent.as_str());
         atomic::create_dir_private(&folder)?;
         let name = format!(
-            "{}-{}.jsonl",
+            "{}-{}.session",
             utc_stamp(self.clock().now_ms()),
             file_word(session_id)
         );
@@ -292,7 +292,7 @@ impl Service {
             let stamp = name.to_str().and_then(|name| name.split_once('-'));
             let is_copy = Path::new(&name)
                 .extension()
-                .is_some_and(|end| end == "jsonl");
+                .is_some_and(|end| end == "session");
             if is_copy
                 && stamp.is_some_and(|(stamp, _)| stamp.len() == 16 && stamp < oldest.as_str())
             {
@@ -334,7 +334,7 @@ fn free_name(path: PathBuf) -> PathBuf {
     let mut free = path.clone();
     let mut number = 2_u32;
     while free.exists() {
-        free = path.with_extension(format!("{number}.jsonl"));
+        free = path.with_extension(format!("{number}.session"));
         number += 1;
     }
     free

@@ -3,8 +3,8 @@
 //! A lease names the process that holds it and the turn within it. It is void once either is gone: nobody waits for a
 //! time to lapse, and one that lives is never stolen. Callers of this process wait in line, in the order they came.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -24,19 +24,17 @@ use crate::store::StoreError;
 use crate::store::agent::lease::{self, Lease};
 use crate::store::agent::session_change;
 
+use live::Holder;
+pub(super) use live::Turns;
+
+mod live;
+
 /// Kind of the leases of turns.
 pub(super) const SCOPE: &str = "turn";
 /// How often a turn that another process holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// First agent schema that has leases.
 pub(super) const SINCE_SCHEMA: i64 = 6;
-
-/// Who holds a turn, as a program reads it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Holder {
-    turn_id: String,
-    process: ProcessMark,
-}
 
 /// A turn under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,63 +60,6 @@ impl From<Lease> for TurnInfo {
             heartbeat_at_ms: lease.heartbeat_at_ms,
             cancel_requested_at_ms: lease.cancel_requested_at_ms,
         }
-    }
-}
-
-type Line = Arc<tokio::sync::Mutex<()>>;
-
-/// The turns of this process, and who waits for them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Turns(Arc<TurnsInner>);
-
-#[derive(Debug, Default)]
-struct TurnsInner {
-    /// Cancel flags by turn id: a turn that is not here has no owner any more.
-    live: Mutex<HashMap<String, watch::Sender<bool>>>,
-    lines: Mutex<HashMap<(AgentId, String), Line>>,
-}
-
-impl Turns {
-    fn line(&self, agent: &AgentId, session_id: &str) -> Line {
-        let mut lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        // Lines nobody stands in go, or there would be one for every session that ever had a turn.
-        lines.retain(|_, line| Arc::strong_count(line) > 1);
-        let place = (agent.clone(), session_id.to_owned());
-        Arc::clone(lines.entry(place).or_default())
-    }
-
-    fn begin(&self, turn_id: &str) -> watch::Receiver<bool> {
-        let (flag, seen) = watch::channel(false);
-        let mut live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.insert(turn_id.to_owned(), flag);
-        seen
-    }
-
-    fn end(&self, turn_id: &str) {
-        let mut live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.remove(turn_id);
-    }
-
-    fn cancel(&self, turn_id: &str) {
-        let live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flag) = live.get(turn_id) {
-            flag.send_replace(true);
-        }
-    }
-
-    /// Whether the holder of a lease is proven gone.
-    ///
-    /// * `is_writer`: this service writes the root, so that all turns of this process are its own.
-    fn is_gone(&self, payload_json: &str, is_writer: bool) -> bool {
-        let Ok(holder) = serde_json::from_str::<Holder>(payload_json) else {
-            // Nobody can be asked whether they live who did not say who they are.
-            return true;
-        };
-        if is_writer && holder.process == ProcessMark::own() {
-            let live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
-            return !live.contains_key(&holder.turn_id);
-        }
-        holder.process.is_gone() == Some(true)
     }
 }
 

@@ -30,7 +30,7 @@ async fn open(root: &Path, clock: Clock) -> Service {
 }
 
 /// The same with these agents.
-async fn with_agents(root: &Path, clock: Clock, agents: &[AgentId]) -> Service {
+async fn with_agents(root: &Path, clock: Clock, agents: &[&AgentId]) -> Service {
     let service = open(root, clock).await;
     for agent in agents {
         service.add_agent(agent).await.unwrap();

@@ -266,8 +266,8 @@ mod tests {
                 && session.bytes > 0 && newer(session) > 0;
             if bytes > 0 {
                 prop_assert!(left <= bytes || sessions.iter().filter(spare).count() == 0);
-                let by_bytes = planned.items.iter().filter(|item| item.reason == RetentionReason::Bytes);
-                if let Some(last) = by_bytes.last() {
+                let mut by_bytes = planned.items.iter().rev().filter(|item| item.reason == RetentionReason::Bytes);
+                if let Some(last) = by_bytes.next() {
                     prop_assert!(left + last.bytes > bytes);
                 }
             }

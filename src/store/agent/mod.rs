@@ -1,5 +1,6 @@
 //! Rows of one agent's tier.
 
+pub mod append;
 pub mod artifact;
 pub mod branch;
 pub mod conversation;

@@ -43,7 +43,7 @@ fn an_append_makes_the_session_and_later_ones_follow_it() {
     block_on(async {
         let atlas = agent("atlas");
         let clock = Clock::fixed(NOW);
-        let service = with_agents(dir.path(), clock.clone(), &[atlas.clone()]).await;
+        let service = with_agents(dir.path(), clock.clone(), &[&atlas]).await;
         let header = SessionHeader {
             conversation: Some(ConversationAddress {
                 channel: "telegram".to_owned(),
@@ -89,7 +89,7 @@ fn a_repeat_with_the_same_key_gives_the_first_result() {
     let dir = folder();
     block_on(async {
         let atlas = agent("atlas");
-        let service = with_agents(dir.path(), Clock::fixed(NOW), &[atlas.clone()]).await;
+        let service = with_agents(dir.path(), Clock::fixed(NOW), &[&atlas]).await;
         let batch = Append::new(to("s"), vec![say("a"), say("b"), say("c")]).with_key("k1");
 
         let first = service.append(&atlas, batch.clone()).await.unwrap();
@@ -109,7 +109,7 @@ fn a_stale_parent_is_refused_and_leaves_nothing() {
     let dir = folder();
     block_on(async {
         let atlas = agent("atlas");
-        let service = with_agents(dir.path(), Clock::fixed(NOW), &[atlas.clone()]).await;
+        let service = with_agents(dir.path(), Clock::fixed(NOW), &[&atlas]).await;
         let start = one("s", "a").after(Place::Start).with_key("k");
         let first = service.append(&atlas, start.clone()).await.unwrap();
         let at = Place::Event(first.events[0].event_id.clone());
@@ -144,7 +144,7 @@ fn what_cannot_be_appended_is_refused_by_name() {
     let dir = folder();
     block_on(async {
         let atlas = agent("atlas");
-        let service = with_agents(dir.path(), Clock::fixed(NOW), &[atlas.clone()]).await;
+        let service = with_agents(dir.path(), Clock::fixed(NOW), &[&atlas]).await;
         service.append(&atlas, one("s", "a")).await.unwrap();
         let json = AppendEvent {
             event_json: Some("{".to_owned()),
@@ -193,7 +193,7 @@ fn what_was_appended_is_found_and_told() {
     let dir = folder();
     block_on(async {
         let atlas = agent("atlas");
-        let service = with_agents(dir.path(), Clock::fixed(NOW), &[atlas.clone()]).await;
+        let service = with_agents(dir.path(), Clock::fixed(NOW), &[&atlas]).await;
         let mut ear = service.listen();
 
         service

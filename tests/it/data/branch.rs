@@ -232,7 +232,7 @@ async fn compare(service: &Service, order: TranscriptOrder, expected: &[i64], si
 async fn play(steps: &[Step], size: u32) {
     let dir = folder();
     let atlas = agent("atlas");
-    let service = with_agents(dir.path(), Clock::fixed(1_000), &[atlas.clone()]).await;
+    let service = with_agents(dir.path(), Clock::fixed(1_000), &[&atlas]).await;
     let target = SessionTarget::Id("s".to_owned());
     service
         .create_session(&atlas, target, Default::default())

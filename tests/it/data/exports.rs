@@ -18,7 +18,7 @@ const HOSTILE: &str = "</pre></div><script src=https://example.invalid/x.js></sc
 /// A session with a branch, a checkpoint, keys, large and hostile events.
 async fn filled(root: &Path) -> Service {
     let atlas = agent("atlas");
-    let service = with_agents(root, Clock::fixed(NOW), &[atlas.clone()]).await;
+    let service = with_agents(root, Clock::fixed(NOW), &[&atlas]).await;
     let header = SessionHeader {
         session_key: Some("telegram:main:42".to_owned()),
         conversation: Some(ConversationAddress {
@@ -130,7 +130,7 @@ fn what_was_exported_comes_back_byte_for_byte() {
 
         // And in a root that has never heard of it.
         let other = folder();
-        let service = with_agents(other.path(), Clock::fixed(NOW), &[agent("atlas")]).await;
+        let service = with_agents(other.path(), Clock::fixed(NOW), &[&agent("atlas")]).await;
         import(&service, &first).await.unwrap();
         assert_eq!(export(&service, ExportFormat::Jsonl).await, first);
         service.close().await;

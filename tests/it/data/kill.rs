@@ -69,7 +69,7 @@ fn kill_after(root: &std::path::Path, count: usize) -> Vec<String> {
 fn a_killed_process_keeps_what_it_acknowledged() {
     let dir = folder();
     block_on(async {
-        let service = with_agents(dir.path(), Clock::system(), &[agent("atlas")]).await;
+        let service = with_agents(dir.path(), Clock::system(), &[&agent("atlas")]).await;
         service.close().await;
     });
     let mut acknowledged = BTreeSet::new();

@@ -17,7 +17,7 @@ const DAY: i64 = 86_400_000;
 
 async fn root(dir: &std::path::Path) -> (Service, Clock) {
     let clock = Clock::fixed(NOW);
-    let service = with_agents(dir, clock.clone(), &[agent("atlas")]).await;
+    let service = with_agents(dir, clock.clone(), &[&agent("atlas")]).await;
     (service, clock)
 }
 

@@ -94,7 +94,14 @@ async fn every_acknowledged_event_is_there_once_and_in_order() {
     let appends = std::env::var("ZEROCLAW_STORM").map_or(APPENDS, |text| text.parse().unwrap());
     let dir = folder();
     let agents: Vec<_> = (0..AGENTS).map(of_agent).collect();
-    let service = Arc::new(with_agents(dir.path(), Clock::system(), &agents).await);
+    let service = Arc::new(
+        with_agents(
+            dir.path(),
+            Clock::system(),
+            &agents.iter().collect::<Vec<_>>(),
+        )
+        .await,
+    );
 
     let tasks: Vec<_> = (0..TASKS)
         .map(|number| tokio::spawn(task(Arc::clone(&service), number, appends)))

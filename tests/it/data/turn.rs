@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(30);
 
 async fn with_session(root: &std::path::Path) -> Service {
     let atlas = agent("atlas");
-    let service = with_agents(root, Clock::fixed(NOW), &[atlas.clone()]).await;
+    let service = with_agents(root, Clock::fixed(NOW), &[&atlas]).await;
     let to = SessionTarget::Id("s".to_owned());
     let append = Append::new(to, vec![AppendEvent::message("user", "hello")]);
     service.append(&atlas, append).await.unwrap();
