@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
 use crate::model::{
     AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    SessionRecord, SessionStatus, TaskRun, TierCheck,
+    PairedDevice, SessionRecord, SessionStatus, TaskRun, TierCheck,
 };
 
 /// A question to the service.
@@ -85,6 +85,9 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Paired devices.
+    #[serde(rename = "devices.list")]
+    DevicesList,
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -152,6 +155,8 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// Devices.
+    Devices(Vec<PairedDevice>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

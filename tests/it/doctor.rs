@@ -3,6 +3,7 @@
 mod again;
 mod cases;
 mod crash;
+mod devices;
 mod failure;
 mod messages;
 mod modes;
