@@ -13,6 +13,8 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod acp;
+mod artifact;
 mod task;
 
 /// Rows looked up and written at once.
@@ -208,4 +210,6 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    AcpSession: zeroclaw::model::AcpSession,
+    ToolArtifact: zeroclaw::model::ToolArtifact,
 }

@@ -50,6 +50,10 @@ const GLOBAL: &[(&str, Decision)] = &[
         Keep("what was done and said, as in transcripts"),
     ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
+    (
+        "acp_sessions",
+        Keep("working folders and counters of sessions"),
+    ),
 ];
 
 const CRON_JOBS: &[Scrub] = &[
@@ -86,6 +90,10 @@ const AGENT: &[(&str, Decision)] = &[
     ("transcript_events_fts", Keep("words of transcript_events")),
     ("memories", Keep("what is remembered: told to be inside")),
     ("memories_fts", Keep("words of memories")),
+    (
+        "tool_artifacts",
+        Keep("what tools were given and gave, as in transcripts"),
+    ),
 ];
 
 /// One thing to take out, as it is told.

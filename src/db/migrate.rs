@@ -46,6 +46,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "cron",
         include_str!("../../migrations/global/0004_cron.sql"),
     ),
+    (
+        "acp_sessions",
+        include_str!("../../migrations/global/0005_acp_sessions.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.
@@ -65,6 +69,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "memories",
         include_str!("../../migrations/agent/0004_memories.sql"),
+    ),
+    (
+        "tool_artifacts",
+        include_str!("../../migrations/agent/0005_tool_artifacts.sql"),
     ),
 ];
 

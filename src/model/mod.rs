@@ -3,7 +3,9 @@
 //! Everything here can be built, compared and serialised without a database. Times are Unix
 //! milliseconds, UTC, and say so in their names (`…_at_ms`).
 
+mod acp;
 mod agent;
+mod artifact;
 mod backup;
 mod check;
 mod cron;
@@ -17,7 +19,9 @@ mod task;
 mod tier;
 mod transcript;
 
+pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
+pub use artifact::{ToolArtifact, ToolArtifactKind};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{

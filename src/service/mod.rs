@@ -4,8 +4,10 @@
 //! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
 //! the writes are ordered so that a rerun after a crash finishes them.
 
+mod acp;
 mod agent;
 pub mod agent_move;
+mod artifact;
 pub mod backup;
 mod check;
 mod cron;

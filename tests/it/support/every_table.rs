@@ -79,6 +79,10 @@ const GLOBAL: &[(&str, Values)] = &[
             ("delivery_best_effort", "0"),
         ],
     ),
+    (
+        "acp_sessions",
+        &[("agent_id", "'atlas'"), ("state", "'ended'")],
+    ),
 ];
 
 /// One agent's data.
@@ -125,6 +129,15 @@ const AGENT: &[(&str, Values)] = &[
             ("pinned", "1"),
             ("is_trusted", "0"),
             ("embedding", "x'0000803f'"),
+        ],
+    ),
+    (
+        "tool_artifacts",
+        &[
+            ("session_id", "'session-1'"),
+            ("kind", "'result'"),
+            ("sha256", DIGEST),
+            ("size_bytes", "3"),
         ],
     ),
 ];
