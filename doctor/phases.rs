@@ -42,7 +42,7 @@ pub(crate) struct Run<'r> {
 
 /// Small session files share transactions: each commit waits for the disk, and writes whole pages
 /// for few rows. One by one, 10,000 files of 13 KB wrote 29 times their size.
-const SHARED_SOURCES: usize = 200;
+const SHARED_SOURCES: usize = 1_000;
 /// Bytes of sources that share transactions; a larger source has its own.
 const SHARED_BYTES: u64 = 8 * 1024 * 1024;
 
