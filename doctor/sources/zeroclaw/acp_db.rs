@@ -18,7 +18,7 @@ use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
-use crate::doctor::units::{LegacyTime, stable_id};
+use crate::doctor::units::{LegacyTime, event_id};
 
 mod beside;
 mod event;
@@ -281,7 +281,7 @@ impl<S: Sink> Reader<'_, S> {
             .into_iter()
             .chain(id_parts.iter().map(Vec::as_slice))
             .collect();
-        let event_id = stable_id(&parts);
+        let event_id = event_id(&parts);
         current
             .chain
             .give(tier, event_id, at_ms, given, place, &mut self.out)

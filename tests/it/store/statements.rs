@@ -343,7 +343,6 @@ fn of_acp_sessions_and_artifacts() {
         open[0].session_id = "new".to_owned();
         acp::insert(&mut tx, &open).await.unwrap();
         assert_eq!(acp::of_ids(&mut tx, &["new"]).await.unwrap(), open);
-        drop(tx);
         drop(bulk);
 
         let db = filled(dir.path(), Tier::Agent(atlas())).await;

@@ -16,7 +16,7 @@ use super::event::{Chain, Given};
 use super::session::{Opened, Told, open};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
-use crate::doctor::units::{LegacyTime, stable_id};
+use crate::doctor::units::{LegacyTime, event_id};
 
 const SESSION: [&str; 4] = ["session_id", "workspace_dir", "created_at", "last_activity"];
 const MESSAGE: [&str; 4] = ["id", "session_id", "message_json", "created_at"];
@@ -164,7 +164,7 @@ async fn message<S: Sink>(
         .and_then(|text| LegacyTime::parse(&text))
         .map(LegacyTime::ms);
     for (ordinal, given) in parsed.iter().enumerate() {
-        let event_id = stable_id(&[
+        let event_id = event_id(&[
             id.as_bytes(),
             b"old message",
             values.bytes(0).unwrap_or_default(),
