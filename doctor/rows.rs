@@ -14,7 +14,7 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
-mod artifact;
+mod tool_artifact;
 mod task;
 
 /// Rows looked up and written at once.

@@ -48,7 +48,7 @@ const GLOBAL: &[(&str, &str)] = &[
     ),
     (
         "acp_sessions",
-        include_str!("../../migrations/global/0005_acp_sessions.sql"),
+        include_str!("../../migrations/global/0007_acp_sessions.sql"),
     ),
 ];
 
@@ -72,7 +72,7 @@ const AGENT: &[(&str, &str)] = &[
     ),
     (
         "tool_artifacts",
-        include_str!("../../migrations/agent/0005_tool_artifacts.sql"),
+        include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
 ];
 

@@ -5,7 +5,7 @@
 
 mod acp;
 mod agent;
-mod artifact;
+mod tool_artifact;
 mod backup;
 mod check;
 mod cron;
@@ -21,7 +21,7 @@ mod transcript;
 
 pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
-pub use artifact::{ToolArtifact, ToolArtifactKind};
+pub use tool_artifact::{ToolArtifact, ToolArtifactKind};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{

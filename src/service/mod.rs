@@ -7,7 +7,7 @@
 mod acp;
 mod agent;
 pub mod agent_move;
-mod artifact;
+mod tool_artifact;
 pub mod backup;
 mod check;
 mod cron;

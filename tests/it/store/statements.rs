@@ -348,15 +348,15 @@ fn of_acp_sessions_and_artifacts() {
         let db = filled(dir.path(), Tier::Agent(atlas())).await;
         let mut bulk = db.begin_bulk().await.unwrap();
         let mut tx = bulk.tx();
-        let listed = artifact::of_session(&mut tx, "s1").await.unwrap();
+        let listed = tool_artifact::of_session(&mut tx, "s1").await.unwrap();
         assert_eq!(listed.len(), 2);
-        let mut whole = artifact::get(&mut tx, "s1", "a1").await.unwrap().unwrap();
+        let mut whole = tool_artifact::get(&mut tx, "s1", "a1").await.unwrap().unwrap();
         assert_eq!(whole.blob, b"{}");
         whole.artifact_id = "copy".to_owned();
-        artifact::insert(&mut tx, std::slice::from_ref(&whole))
+        tool_artifact::insert(&mut tx, std::slice::from_ref(&whole))
             .await
             .unwrap();
-        let stored = artifact::of_ids(&mut tx, &[("s1", "copy"), ("s1", "nothing")]).await;
+        let stored = tool_artifact::of_ids(&mut tx, &[("s1", "copy"), ("s1", "nothing")]).await;
         assert_eq!(stored.unwrap(), [whole]);
         session::end(&mut tx, "s2", SessionStatus::Killed, 7)
             .await

@@ -10,7 +10,7 @@ use zeroclaw::model::{
     TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
-use zeroclaw::store::agent::{artifact, memory, session, transcript};
+use zeroclaw::store::agent::{tool_artifact, memory, session, transcript};
 use zeroclaw::store::global::{acp, backup, cron, task};
 
 use super::sqlite::block_on;
@@ -73,7 +73,7 @@ async fn fill_agents(importer: &Importer) {
         .map(|place| said(place, "user", &format!("{place} {}", "long ".repeat(200))))
         .collect();
     add_session(&mut tx.tx(), &record("atlas", "large", 0), &large).await;
-    artifact::insert(&mut tx.tx(), &[payload()]).await.unwrap();
+    tool_artifact::insert(&mut tx.tx(), &[payload()]).await.unwrap();
     memory::insert(
         &mut tx.tx(),
         &[

@@ -3,7 +3,7 @@
 use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::model::{AgentId, ToolArtifact};
-use crate::store::agent::artifact;
+use crate::store::agent::tool_artifact;
 
 impl Service {
     pub(super) async fn list_artifacts(
@@ -14,7 +14,7 @@ impl Service {
         let session = self.find_session(agent, session).await?;
         let db = self.agent(&session.agent_id).await?;
         let mut conn = db.read().await?;
-        artifact::of_session(&mut conn, &session.session_id)
+        tool_artifact::of_session(&mut conn, &session.session_id)
             .await
             .in_db(&db)
     }
@@ -28,7 +28,7 @@ impl Service {
         let session = self.find_session(agent, session).await?;
         let db = self.agent(&session.agent_id).await?;
         let mut conn = db.read().await?;
-        let found = artifact::get(&mut conn, &session.session_id, artifact_id)
+        let found = tool_artifact::get(&mut conn, &session.session_id, artifact_id)
             .await
             .in_db(&db)?;
         found.ok_or_else(|| ServiceError::NotFound {

@@ -3,7 +3,7 @@
 use zeroclaw::model::ToolArtifact;
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
-use zeroclaw::store::agent::artifact;
+use zeroclaw::store::agent::tool_artifact;
 
 use super::ImportRow;
 use crate::doctor::record::kind;
@@ -20,10 +20,10 @@ impl ImportRow for ToolArtifact {
 
     async fn find(conn: &mut Connection, keys: &[&str]) -> Result<Vec<Self>, StoreError> {
         let ids: Vec<_> = keys.iter().filter_map(|key| key.rsplit_once('/')).collect();
-        artifact::of_ids(conn, &ids).await
+        tool_artifact::of_ids(conn, &ids).await
     }
 
     async fn insert(tx: &mut WriteTx<'_>, rows: &[Self]) -> Result<(), StoreError> {
-        artifact::insert(tx, rows).await
+        tool_artifact::insert(tx, rows).await
     }
 }

@@ -1,4 +1,4 @@
--- 0005: what tools were given and gave, where it is too large for a transcript.
+-- 0006: what tools were given and gave, where it is too large for a transcript.
 
 -- Why: a payload of megabytes in an event would be read with every page of its session; the event names it instead.
 -- Written by: import, and runtimes that run tools. Rows leave: with their session.
