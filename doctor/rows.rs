@@ -14,8 +14,8 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
-mod tool_artifact;
 mod task;
+mod tool_artifact;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;

@@ -5,7 +5,7 @@
 
 mod acp;
 mod agent;
-mod tool_artifact;
+mod artifact;
 mod backup;
 mod check;
 mod cron;
@@ -16,12 +16,14 @@ mod migration;
 mod page;
 mod session;
 mod task;
+mod task_record;
 mod tier;
+mod tool_artifact;
 mod transcript;
 
 pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
-pub use tool_artifact::{ToolArtifact, ToolArtifactKind};
+pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
@@ -38,8 +40,10 @@ pub use page::{MAX_PAGE, Page, PageLimit};
 pub use session::{
     ChatType, Conversation, ConversationKind, SessionRecord, SessionScope, SessionStatus,
 };
-pub use task::{TaskOwnerKind, TaskRun, TaskStatus};
+pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus};
+pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
+pub use tool_artifact::{ToolArtifact, ToolArtifactKind};
 pub use transcript::{Event, NewEvent, SearchHit};
 
 /// Gives an enum stored as text its column form, both ways.

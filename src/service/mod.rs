@@ -7,7 +7,6 @@
 mod acp;
 mod agent;
 pub mod agent_move;
-mod tool_artifact;
 pub mod backup;
 mod check;
 mod cron;
@@ -20,6 +19,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+mod tool_artifact;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;

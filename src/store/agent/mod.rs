@@ -1,9 +1,10 @@
 //! Rows of one agent's tier.
 
-pub mod tool_artifact;
+pub mod artifact;
 pub mod conversation;
 pub mod memory;
 pub mod receipt;
 pub mod search;
 pub mod session;
+pub mod tool_artifact;
 pub mod transcript;

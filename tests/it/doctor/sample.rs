@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::state::{State, digest_of, findings, source};
+use super::state::{SAMPLE_SESSIONS, State, digest_of, findings, source};
 use crate::support::legacy::{copy_sample, sample_dir};
 use crate::support::sandbox::Sandbox;
 use crate::support::tree::{assert_same_tree, tree_hash};
@@ -21,7 +21,7 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
         let (n, sum) = own.fold((0, 0), |(n, sum), session| (n + 1, sum + session.2));
         assert_eq!((n, sum), (count, messages), "{agent}");
     }
-    assert_eq!(sessions.len(), 13);
+    assert_eq!(sessions.len(), SAMPLE_SESSIONS);
     let memories = [("atlas", 6), ("birch", 4), ("default", 2)];
     let memories: BTreeMap<_, _> = memories.map(|(agent, n)| (agent.to_owned(), n)).into();
     assert_eq!(state.memories(), memories);

@@ -6,11 +6,11 @@ use zeroclaw::model::{
     AcpSession, AcpState, AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType,
     CronJob, CronOrigin, Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus,
     NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus,
-    ShellOutputFormat, SourceReceipt, SourceStatus, TaskOwnerKind, TaskRun, TaskStatus, Tier,
-    TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
+    ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus,
+    Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
-use zeroclaw::store::agent::{tool_artifact, memory, session, transcript};
+use zeroclaw::store::agent::{memory, session, tool_artifact, transcript};
 use zeroclaw::store::global::{acp, backup, cron, task};
 
 use super::sqlite::block_on;
@@ -73,7 +73,9 @@ async fn fill_agents(importer: &Importer) {
         .map(|place| said(place, "user", &format!("{place} {}", "long ".repeat(200))))
         .collect();
     add_session(&mut tx.tx(), &record("atlas", "large", 0), &large).await;
-    tool_artifact::insert(&mut tx.tx(), &[payload()]).await.unwrap();
+    tool_artifact::insert(&mut tx.tx(), &[payload()])
+        .await
+        .unwrap();
     memory::insert(
         &mut tx.tx(),
         &[
@@ -248,6 +250,7 @@ fn run_of_job(number: i64) -> TaskRun {
         output: Some(HOSTILE.to_owned()),
         error: None,
         detail_json: None,
+        origin: TaskOrigin::default(),
     }
 }
 
