@@ -20,6 +20,7 @@ mod request;
 mod session;
 mod status;
 mod tool_artifact;
+pub mod undo;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;

@@ -14,3 +14,4 @@ mod sample;
 mod scale;
 mod space;
 mod state;
+mod undo;
