@@ -22,6 +22,7 @@ pub(crate) mod kind {
     pub(crate) const CRON_RUN: &str = "cron runs";
     pub(crate) const HEARTBEAT_RUN: &str = "heartbeat runs";
     pub(crate) const TASK: &str = "tasks";
+    pub(crate) const DEVICE: &str = "devices";
     pub(crate) const ACP_SESSION: &str = "ACP sessions";
     pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";
     pub(crate) const RECEIPT: &str = "receipts";

@@ -14,6 +14,7 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
+mod device;
 mod task;
 mod tool_artifact;
 
@@ -210,6 +211,7 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
 }

@@ -67,6 +67,14 @@ const GLOBAL: &[(&str, Decision)] = &[
     ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
     (
+        "device_identities",
+        Keep("names and kinds of devices, which open nothing"),
+    ),
+    (
+        "device_auth_tokens",
+        DropRows("digests of the tokens of paired devices: pair them again"),
+    ),
+    (
         "acp_sessions",
         Keep("working folders and counters of sessions"),
     ),

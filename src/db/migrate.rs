@@ -55,8 +55,12 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0006_task_records.sql"),
     ),
     (
+        "devices",
+        include_str!("../../migrations/global/0007_devices.sql"),
+    ),
+    (
         "acp_sessions",
-        include_str!("../../migrations/global/0007_acp_sessions.sql"),
+        include_str!("../../migrations/global/0008_acp_sessions.sql"),
     ),
 ];
 

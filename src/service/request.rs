@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit,
-    MigrationRun, Page, PageLimit, SessionRecord, SessionStatus, TaskRun, TierCheck, ToolArtifact,
+    MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskRun, TierCheck,
+    ToolArtifact,
 };
 
 /// A question to the service.
@@ -115,6 +116,9 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Paired devices.
+    #[serde(rename = "devices.list")]
+    DevicesList,
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -188,6 +192,8 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// Devices.
+    Devices(Vec<PairedDevice>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

@@ -4,6 +4,7 @@ mod acp;
 mod again;
 mod cases;
 mod crash;
+mod devices;
 mod failure;
 mod messages;
 mod modes;

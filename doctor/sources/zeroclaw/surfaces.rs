@@ -19,6 +19,10 @@ pub(crate) enum Format {
     BrainDb,
     /// `jobs.db`.
     CronDb,
+    /// `devices.db`.
+    DevicesDb,
+    /// The list of paired tokens in `config.toml`.
+    PairedTokens,
 }
 
 /// All formats this release reads.
@@ -29,6 +33,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::AcpDb,
     Format::BrainDb,
     Format::CronDb,
+    Format::DevicesDb,
+    Format::PairedTokens,
 ];
 
 /// What a file looks like from outside.
@@ -76,12 +82,27 @@ impl Format {
             Self::AcpDb => surface("acp-sessions", "transcript_events", Database),
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
+            Self::PairedTokens => Surface {
+                stays: true,
+                ..surface("paired-tokens", "device_auth_tokens", Plain)
+            },
         }
     }
 
     /// Name of its surface.
     pub(crate) fn surface(self) -> &'static str {
         self.about().name
+    }
+
+    /// Where the old layout had it, below its workspace, where the 0.8 upgrade may have parted it from
+    /// its log.
+    pub(crate) fn in_old_workspace(self) -> Option<&'static str> {
+        match self {
+            Self::BrainDb => Some("memory/brain.db"),
+            Self::DevicesDb => Some("devices.db"),
+            _ => None,
+        }
     }
 
     /// Whether it is a SQLite file, with sidecars.
@@ -132,6 +153,10 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::DevicesDb, "data/devices.db"),
+    place(Format::DevicesDb, "agents/default/workspace/devices.db"),
+    place(Format::DevicesDb, "workspace/devices.db"),
+    place(Format::PairedTokens, "config.toml"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -167,8 +192,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         Fate::Later,
     ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("devices", "data/devices.db", Fate::Later),
-    ("devices", "workspace/devices.db", Fate::Later),
     ("costs", "data/state/costs.jsonl", Fate::Later),
     ("costs", "workspace/state/costs.jsonl", Fate::Later),
     ("costs", "data/.zeroclaw/costs.db", Fate::Later),

@@ -1,5 +1,7 @@
 //! A root with something of everything in it, made through the library.
 
+mod records;
+
 use std::path::Path;
 
 use zeroclaw::model::{
@@ -194,6 +196,7 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
+    records::fill(&mut tx.tx()).await;
     acp::insert(&mut tx.tx(), &[acp_session()]).await.unwrap();
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();

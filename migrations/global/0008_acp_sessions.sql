@@ -1,4 +1,4 @@
--- 0007: sessions of editors and other programs that speak the Agent Client Protocol.
+-- 0008: sessions of editors and other programs that speak the Agent Client Protocol.
 
 -- Why: such a client asks for its session by id alone, before any agent is known.
 -- Written by: ACP use cases and import. Rows leave: with their session.
