@@ -14,7 +14,7 @@ use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, cron_db, devices_db, paired_tokens, sessions_db};
+use super::sources::zeroclaw::{acp_db, brain_db, cron_db, devices_db, paired_tokens, sessions_db};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -133,9 +133,11 @@ pub(crate) async fn read<S: Sink>(
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
-        Format::SessionsDb | Format::BrainDb | Format::CronDb | Format::DevicesDb => {
-            Err(not_plain(source))
-        }
+        Format::SessionsDb
+        | Format::AcpDb
+        | Format::BrainDb
+        | Format::CronDb
+        | Format::DevicesDb => Err(not_plain(source)),
     }
 }
 
@@ -148,6 +150,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, owners, sink).await,
         Format::CronDb => {
             let place = if source.is_current_place {
