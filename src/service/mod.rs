@@ -4,6 +4,7 @@
 //! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
 //! the writes are ordered so that a rerun after a crash finishes them.
 
+mod acp;
 mod agent;
 pub mod agent_move;
 mod append;
@@ -26,6 +27,7 @@ mod session_change;
 mod session_export;
 mod session_remove;
 mod status;
+mod tool_artifact;
 mod transcript;
 mod turn;
 pub mod undo;

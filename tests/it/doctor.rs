@@ -1,5 +1,6 @@
 //! The doctor from outside: the compiled program on installs as the old one left them, and what is there afterwards.
 
+mod acp;
 mod again;
 mod cases;
 mod crash;
@@ -8,10 +9,12 @@ mod failure;
 mod messages;
 mod modes;
 mod owners;
+mod progress;
 mod race;
 mod refusal;
 mod sample;
 mod scale;
 mod space;
 mod state;
+mod stop;
 mod undo;

@@ -12,4 +12,5 @@ pub mod session;
 pub mod session_change;
 pub mod session_copy;
 pub mod snapshot;
+pub mod tool_artifact;
 pub mod transcript;
