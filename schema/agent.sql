@@ -310,6 +310,9 @@ CREATE TABLE tool_artifacts (
 CREATE INDEX tool_artifacts_by_session ON tool_artifacts (session_id, created_at_ms, artifact_id)
     WHERE session_id IS NOT NULL;
 
+-- Turns and checkpoints
+-- ---------------------
+
 -- Why: short ownership of a named thing of this agent; a turn of a session is one.
 -- Written by: turns. Rows leave: at the end of the turn, or when its owner is gone.
 CREATE TABLE state_leases (

@@ -237,6 +237,9 @@ pub(super) async fn open<S: Sink>(
         updated_at_ms: told.last_activity_ms,
         archived_at_ms: told.killed_at_ms,
         has_synthetic_times: false,
+        revision: 0,
+        pinned_at_ms: None,
+        forked_from: None,
     };
     Ok(Opened {
         tier: Some(Tier::Agent(owner.agent)),
