@@ -12,7 +12,7 @@ use super::owner::Owners;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};
+use super::sources::zeroclaw::{brain_db, costs, cron_db, sessions_db};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -116,6 +116,7 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::Costs => costs::read(path, owners, sink).await,
         Format::SessionsDb | Format::BrainDb | Format::CronDb => Err(not_plain(source)),
     }
 }
@@ -138,7 +139,9 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines => Err(not_plain(source)),
+        Format::SessionLines | Format::ArchivedSessionLines | Format::Costs => {
+            Err(not_plain(source))
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod cost;
 mod task;
 
 /// Rows looked up and written at once.
@@ -208,4 +209,5 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Cost: zeroclaw::model::UsageCost,
 }

@@ -4,6 +4,7 @@
 //! neither changes the source nor knows where records go.
 
 pub(crate) mod lines;
+pub(crate) mod objects;
 pub(crate) mod rows;
 pub(crate) mod sqlite;
 pub(crate) mod zeroclaw;

@@ -50,6 +50,7 @@ const GLOBAL: &[(&str, Decision)] = &[
         Keep("what was done and said, as in transcripts"),
     ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
+    ("usage_costs", Keep("models, tokens and prices of calls")),
 ];
 
 const CRON_JOBS: &[Scrub] = &[

@@ -46,6 +46,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "cron",
         include_str!("../../migrations/global/0004_cron.sql"),
     ),
+    (
+        "costs",
+        include_str!("../../migrations/global/0005_costs.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

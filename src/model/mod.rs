@@ -6,6 +6,7 @@
 mod agent;
 mod backup;
 mod check;
+mod cost;
 mod cron;
 mod failure;
 mod ids;
@@ -20,6 +21,7 @@ mod transcript;
 pub use agent::{AgentRecord, AgentStatus};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
+pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };

@@ -3,6 +3,7 @@
 use super::{Request, Response, Service, ServiceError};
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
+use crate::store::global::cost::CostFilter;
 
 impl Service {
     /// Answers a request.
@@ -60,6 +61,33 @@ impl Service {
             }
             Request::CronRuns { job, before, limit } => {
                 Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
+            }
+            Request::CostsList {
+                agent,
+                from_ms,
+                to_ms,
+                before,
+                limit,
+            } => {
+                let filter = CostFilter {
+                    agent_id: agent,
+                    from_ms,
+                    to_ms,
+                };
+                Response::Costs(self.list_costs(&filter, before.as_deref(), limit).await?)
+            }
+            Request::CostsReport {
+                by,
+                agent,
+                from_ms,
+                to_ms,
+            } => {
+                let filter = CostFilter {
+                    agent_id: agent,
+                    from_ms,
+                    to_ms,
+                };
+                Response::CostReport(self.add_up_costs(&filter, by).await?)
             }
             Request::MemoryList {
                 agent,

@@ -8,6 +8,7 @@ mod agent;
 pub mod agent_move;
 pub mod backup;
 mod check;
+mod cost;
 mod cron;
 mod dispatch;
 mod error;
@@ -20,6 +21,7 @@ mod session;
 mod status;
 
 pub use agent::AgentOverview;
+pub use cost::{CostPage, CostReport};
 pub use error::ServiceError;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
+use super::{
+    AgentOverview, CostPage, CostReport, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+};
 use crate::model::{
-    AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    SessionRecord, SessionStatus, TaskRun, TierCheck,
+    AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob, MemoryHit, MigrationRun,
+    Page, PageLimit, SessionRecord, SessionStatus, TaskRun, TierCheck,
 };
 
 /// A question to the service.
@@ -85,6 +87,32 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// What calls of models cost, newest first, with the sum of all.
+    #[serde(rename = "costs.list")]
+    CostsList {
+        /// Only of this agent.
+        agent: Option<AgentId>,
+        /// Only from this instant on, Unix milliseconds.
+        from_ms: Option<i64>,
+        /// Only before this instant.
+        to_ms: Option<i64>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// The same added up by agent, model or day.
+    #[serde(rename = "costs.report")]
+    CostsReport {
+        /// What by.
+        by: CostGrouping,
+        /// Only of this agent.
+        agent: Option<AgentId>,
+        /// Only from this instant on, Unix milliseconds.
+        from_ms: Option<i64>,
+        /// Only before this instant.
+        to_ms: Option<i64>,
+    },
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -152,6 +180,10 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// Costs.
+    Costs(CostPage),
+    /// Costs, added up.
+    CostReport(CostReport),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

@@ -2,6 +2,7 @@
 
 mod again;
 mod cases;
+mod costs;
 mod crash;
 mod failure;
 mod messages;

@@ -1,6 +1,7 @@
 //! Formats of ZeroClaw installs, from 0.1 to 0.8.
 
 pub(crate) mod brain_db;
+pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;

@@ -17,6 +17,8 @@ pub(crate) enum Format {
     BrainDb,
     /// `jobs.db`.
     CronDb,
+    /// `costs.jsonl`, and `costs.db`, which is lines too.
+    Costs,
 }
 
 /// All formats this release reads.
@@ -26,6 +28,7 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::ArchivedSessionLines,
     Format::BrainDb,
     Format::CronDb,
+    Format::Costs,
 ];
 
 /// What a file looks like from outside.
@@ -72,6 +75,7 @@ impl Format {
             }
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::Costs => surface("costs", "usage_costs", Plain),
         }
     }
 
@@ -125,6 +129,11 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::Costs, "data/state/costs.jsonl"),
+    place(Format::Costs, "workspace/state/costs.jsonl"),
+    place(Format::Costs, "data/.zeroclaw/costs.db"),
+    place(Format::Costs, "workspace/.zeroclaw/costs.db"),
+    lost_place(Format::Costs, "agents/default/workspace/.zeroclaw/costs.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -168,15 +177,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     ("SOP runs", "data/sop/runs.db", Fate::Later),
     ("devices", "data/devices.db", Fate::Later),
     ("devices", "workspace/devices.db", Fate::Later),
-    ("costs", "data/state/costs.jsonl", Fate::Later),
-    ("costs", "workspace/state/costs.jsonl", Fate::Later),
-    ("costs", "data/.zeroclaw/costs.db", Fate::Later),
-    ("costs", "workspace/.zeroclaw/costs.db", Fate::Later),
-    (
-        "costs",
-        "agents/default/workspace/.zeroclaw/costs.db",
-        Fate::Later,
-    ),
     (
         "runtime trace",
         "data/state/runtime-trace*.jsonl",

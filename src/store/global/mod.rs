@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod backup;
+pub mod cost;
 pub mod cron;
 pub mod lease;
 pub mod migration;

@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 16] = [
+    let plain: [&[&str]; 18] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -16,6 +16,8 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["costs"],
+        &["costs", "--by", "model", "--from", "2026-01-01"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["db", "check"],
@@ -59,6 +61,7 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["costs"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

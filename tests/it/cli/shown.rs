@@ -157,6 +157,8 @@ fn an_empty_answer_is_nothing_on_stdout_and_a_word_on_stderr() {
         &["sessions", "search", "x"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["costs"],
+        &["costs", "--by", "day"],
         &["memory", "list"],
         &["memory", "search", "x"],
         &["backup", "list"],

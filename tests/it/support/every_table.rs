@@ -79,6 +79,10 @@ const GLOBAL: &[(&str, Values)] = &[
             ("delivery_best_effort", "0"),
         ],
     ),
+    (
+        "usage_costs",
+        &[("agent_id", "'atlas'"), ("has_price", "0")],
+    ),
 ];
 
 /// One agent's data.

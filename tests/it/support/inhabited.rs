@@ -7,10 +7,11 @@ use zeroclaw::model::{
     Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind,
     RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
     SourceReceipt, SourceStatus, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
+    UsageCost,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{backup, cron, task};
+use zeroclaw::store::global::{backup, cost, cron, task};
 
 use super::sqlite::block_on;
 
@@ -190,6 +191,8 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
+    let costs: Vec<_> = (1..=5).map(cost_of_call).collect();
+    cost::insert_new(&mut tx.tx(), &costs).await.unwrap();
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
@@ -244,6 +247,27 @@ fn run_of_job(number: i64) -> TaskRun {
         duration_ms: Some(1_500),
         output: Some(HOSTILE.to_owned()),
         error: None,
+        detail_json: None,
+    }
+}
+
+/// Two an hour from [`START_MS`] on, by turns of `atlas` and of nobody; the third has no price.
+fn cost_of_call(number: i64) -> UsageCost {
+    UsageCost {
+        cost_id: format!("cost-{number}"),
+        agent_id: (number % 2 == 1).then(|| agent("atlas")),
+        model: HOSTILE.to_owned(),
+        input_tokens: 100 * number,
+        output_tokens: 10,
+        cached_input_tokens: 0,
+        total_tokens: 100 * number + 10,
+        cost_usd: if number == 3 { 0.0 } else { 0.25 },
+        cost_usd_text: None,
+        has_price: number != 3,
+        recorded_at_ms: START_MS + number * 30 * 60_000,
+        recorded_at_text: None,
+        process_id: None,
+        goal_task_id: None,
         detail_json: None,
     }
 }

@@ -198,7 +198,8 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "data/cron/jobs.db",
             "cron_v0_8_4.sql",
             &[&recipe.sql("jobs.sql")],
-        );
+        )
+        .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"));
     install
 }
 
