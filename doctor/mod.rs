@@ -5,6 +5,7 @@
 //! Remove this folder, and the runtime still builds: to the library its name does not exist.
 
 mod apply;
+mod before;
 mod command;
 mod finding;
 mod names;
@@ -20,12 +21,14 @@ mod rows;
 mod run;
 mod safety;
 mod scan;
+mod settings;
 mod show;
 mod sources;
 mod split_log;
 mod survey;
 mod target;
 mod task;
+mod undo;
 mod units;
 mod verify;
 mod work;

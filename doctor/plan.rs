@@ -12,7 +12,7 @@ use super::owner::Owners;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, costs, cron_db, sessions_db};
+use super::sources::zeroclaw::{brain_db, costs, cron_db, sessions_db, trace};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -117,6 +117,7 @@ pub(crate) async fn read<S: Sink>(
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
         Format::Costs => costs::read(path, owners, sink).await,
+        Format::Trace => trace::read(path, owners, sink).await,
         Format::SessionsDb | Format::BrainDb | Format::CronDb => Err(not_plain(source)),
     }
 }
@@ -139,7 +140,7 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines | Format::Costs => {
+        Format::SessionLines | Format::ArchivedSessionLines | Format::Costs | Format::Trace => {
             Err(not_plain(source))
         }
     }

@@ -14,7 +14,10 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod cost;
+mod diagnostic;
 mod task;
+
+pub(crate) use diagnostic::RUNTIME_SCOPE;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -210,4 +213,5 @@ macro_rules! rows {
 rows! {
     Task: zeroclaw::model::TaskRun,
     Cost: zeroclaw::model::UsageCost,
+    Diagnostic: zeroclaw::model::DiagnosticEvent,
 }

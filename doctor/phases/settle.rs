@@ -1,5 +1,7 @@
 //! The end of a run's sources: moved aside or kept, each with its receipt.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 use zeroclaw::model::{SourceReceipt, SourceStatus};
 
@@ -102,11 +104,10 @@ impl Run<'_> {
         &self,
         settled: &[SourceReceipt],
     ) -> Result<Vec<SourceReceipt>, DoctorError> {
+        let settled: HashSet<&str> = settled.iter().map(|it| it.source_key.as_str()).collect();
         let mut found = Vec::new();
         for mut receipt in self.importer.service().receipts_of(&self.record.id).await? {
-            let is_settled = settled
-                .iter()
-                .any(|other| other.source_key == receipt.source_key);
+            let is_settled = settled.contains(receipt.source_key.as_str());
             let is_half_moved = match receipt.status {
                 SourceStatus::Verified => true,
                 SourceStatus::Discarded => !receipt.removed_source,

@@ -112,6 +112,11 @@ impl<'l> ObjectFields<'l> {
         serde_json::from_str(json.get()).ok().map(Self)
     }
 
+    /// Whether there is a field of this name.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// Takes a value; `null` counts as absent.
     pub(crate) fn take(&mut self, key: &str) -> Option<&'l RawValue> {
         self.0.remove(key).filter(|json| json.get() != "null")

@@ -361,7 +361,7 @@ pub(super) async fn hash(path: &Path) -> Result<(u64, String), BackupError> {
 
 /// Captures a database of another program into `target`, and describes it.
 ///
-/// * `is_still`: nobody writes it: it is read through a private copy.
+/// * `is_still`: nobody writes it: it is read where it lies, or through a private copy if it has logs.
 ///
 /// # Errors
 ///
@@ -376,7 +376,7 @@ pub(super) async fn capture_foreign(
     // The copy lies where the capture goes: there is room for it, and it goes with the staging folder.
     let place = target.parent().unwrap_or(target);
     let source = match is_still {
-        true => SnapshotSource::open_copied(path, place).await?,
+        true => SnapshotSource::open_still(path, place).await?,
         false => SnapshotSource::open_foreign(path).await?,
     };
     let (run, gate) = source.start(target).await?;

@@ -10,7 +10,7 @@ use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role, Scope}
 use super::pack::{pack, pack_sealed};
 use super::scrub;
 use super::seal::Seal;
-use super::staging::Staging;
+use super::staging::{Contents, Staging};
 use super::verify;
 use super::walk::{self, Found, Search};
 use crate::clock::{rfc3339, utc_stamp};
@@ -125,14 +125,14 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
     let described = capture::describe(&tiers, &staging.tree(), job.with_secrets).await?;
     let (mut members, taken_out) = described;
     let mut found = outline.found;
-    gather::gather(job, &staging, &mut members, &mut found).await?;
+    let contents = gather::gather(job, &staging, &mut members, &mut found).await?;
     found.left_out.extend(taken_out);
     let mut warnings = std::mem::take(&mut found.warnings);
     warnings.extend(what_stays(job));
     let manifest = manifest(job, members, found);
 
     let packed = staging.archive();
-    let (bytes, proof) = write(job, &packed, &manifest, &staging.tree()).await?;
+    let (bytes, proof) = write(job, &packed, &manifest, contents).await?;
     atomic::persist_new(&packed, &outline.archive).map_err(|error| match error.kind() {
         FsErrorKind::AlreadyExists => BackupError::Exists {
             path: outline.archive.clone(),
@@ -263,15 +263,15 @@ async fn write(
     job: &BackupJob,
     path: &Path,
     manifest: &Manifest,
-    tree: &Path,
+    contents: Contents,
 ) -> Result<(u64, Option<Proof>), BackupError> {
     let key = job.seal.as_ref().and_then(Seal::key);
     let is_closed = job.seal.is_some() && key.is_none();
-    let (to, listed, tree) = (path.to_owned(), manifest.clone(), tree.to_owned());
+    let (to, listed) = (path.to_owned(), manifest.clone());
     let (seal, is_watched) = (job.seal.clone(), job.verify && is_closed);
     let packed = tokio::task::spawn_blocking(move || match &seal {
-        None => pack(&to, &listed, &tree),
-        Some(seal) => pack_sealed(&to, &listed, &tree, seal, is_watched),
+        None => pack(&to, &listed, &contents),
+        Some(seal) => pack_sealed(&to, &listed, &contents, seal, is_watched),
     });
     let bytes = packed.await.map_err(|_| BackupError::Stopped)??;
     fault("backup.packed");

@@ -1,25 +1,27 @@
 //! Everything of a root that goes into an archive besides its own databases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
 use super::create::BackupJob;
 use super::manifest::{LeftOut, Member, MemberKind, Role, hex};
-use super::staging::Staging;
+use super::staging::{Contents, Staging};
 use super::walk::{self, Found, FoundFile};
 use super::{BackupError, capture, names};
 use crate::fs::{FsError, FsErrorKind, atomic, sidecars};
 
-/// Copies everything that is no tier into the staging folder.
+/// Copies everything that is no tier into the staging folder, but for plain files nobody writes: they are read where
+/// they lie.
 pub(super) async fn gather(
     job: &BackupJob,
     staging: &Staging,
     members: &mut Vec<Member>,
     found: &mut Found,
-) -> Result<(), BackupError> {
+) -> Result<Contents, BackupError> {
     let root = job.layout.root();
+    let mut contents = Contents::in_tree(staging.tree());
     let is_extra = |path: &str| job.extra.iter().any(|extra| extra == Path::new(path));
     for file in std::mem::take(&mut found.foreign) {
         if is_extra(&file.path) {
@@ -50,16 +52,22 @@ pub(super) async fn gather(
         }
     }
     // Sorted: a database comes before its logs, which then are in its copy.
+    let mut gathering = Gathering {
+        root,
+        staging,
+        kinds: members.iter().map(kind_of).collect(),
+        members,
+        contents: &mut contents,
+        warnings: &mut found.warnings,
+    };
     for extra in extra_files(root, &job.extra)? {
-        let extra = &extra;
-        add_extra(staging, root, extra, members, found).await?;
+        gathering.add(&extra).await?;
     }
-    found.left_out.retain(|left| {
-        !members
-            .iter()
-            .any(|member| member.archive_path == left.path)
-    });
-    Ok(())
+    let kinds = gathering.kinds;
+    found
+        .left_out
+        .retain(|left| !kinds.contains_key(&left.path));
+    Ok(contents)
 }
 
 /// The files among `extra`, and those in its folders; links are not followed.
@@ -82,72 +90,95 @@ fn extra_files(root: &Path, extra: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Back
     Ok(files)
 }
 
-/// Takes a file along that nobody writes: a database as a copy, or byte for byte with its logs if it cannot be read.
-async fn add_extra(
-    staging: &Staging,
-    root: &Path,
-    extra: &Path,
-    members: &mut Vec<Member>,
-    found: &mut Found,
-) -> Result<(), BackupError> {
-    let Some(path) = extra.to_str().filter(|path| names::fault(path).is_none()) else {
-        let path = extra.to_string_lossy();
-        found
-            .warnings
-            .push(format!("{path} is left out: its name cannot travel"));
-        return Ok(());
-    };
-    let has = |members: &[Member], path: &str| members.iter().any(|it| it.archive_path == path);
-    let is_log = names::database_of_sidecar(path).is_some_and(|database| {
-        let database = members.iter().find(|it| it.archive_path == database);
-        database.is_some_and(|it| it.kind == MemberKind::Database)
-    });
-    if is_log || has(members, path) {
-        return Ok(());
+fn kind_of(member: &Member) -> (String, MemberKind) {
+    (member.archive_path.clone(), member.kind)
+}
+
+/// Takes files along that nobody writes.
+struct Gathering<'a> {
+    root: &'a Path,
+    staging: &'a Staging,
+    members: &'a mut Vec<Member>,
+    // Of all members, by path: files may be many.
+    kinds: HashMap<String, MemberKind>,
+    contents: &'a mut Contents,
+    warnings: &'a mut Vec<String>,
+}
+
+impl Gathering<'_> {
+    /// Takes one along: a database as a compact copy, or byte for byte with its logs if it cannot be read.
+    async fn add(&mut self, extra: &Path) -> Result<(), BackupError> {
+        let Some(path) = extra.to_str().filter(|path| names::fault(path).is_none()) else {
+            let path = extra.to_string_lossy();
+            let warning = format!("{path} is left out: its name cannot travel");
+            self.warnings.push(warning);
+            return Ok(());
+        };
+        let database = names::database_of_sidecar(path).and_then(|path| self.kinds.get(path));
+        if database == Some(&MemberKind::Database) || self.kinds.contains_key(path) {
+            return Ok(());
+        }
+        let from = self.root.join(extra);
+        let meta = std::fs::symlink_metadata(&from).map_err(FsError::at("look at", &from))?;
+        if !meta.is_file() {
+            let warning = format!("{path} is left out: it is no regular file");
+            self.warnings.push(warning);
+            return Ok(());
+        }
+        let mode = std::os::unix::fs::MetadataExt::mode(&meta) & 0o777;
+        let is_database = walk::has_magic(&from).map_err(FsError::at("read", &from))?;
+        if is_database && self.database(&from, path, mode).await? {
+            return Ok(());
+        }
+        // The logs beside an unreadable database are part of what it is.
+        let beside = sidecars(extra).into_iter().filter(|_| is_database);
+        for part in std::iter::once(extra.to_owned()).chain(beside) {
+            let Some(path) = part.to_str() else { continue };
+            if !self.kinds.contains_key(path) && self.root.join(&part).is_file() {
+                self.file(path, mode).await?;
+            }
+        }
+        Ok(())
     }
-    let from = root.join(extra);
-    let meta = std::fs::symlink_metadata(&from).map_err(FsError::at("look at", &from))?;
-    if !meta.is_file() {
-        found
-            .warnings
-            .push(format!("{path} is left out: it is no regular file"));
-        return Ok(());
+
+    fn push(&mut self, member: Member) {
+        self.kinds.extend([kind_of(&member)]);
+        self.members.push(member);
     }
-    let mode = std::os::unix::fs::MetadataExt::mode(&meta) & 0o777;
-    let is_database = walk::has_magic(&from).map_err(FsError::at("read", &from))?;
-    if is_database {
-        let target = staging.place(path)?;
-        match capture::capture_foreign(&from, &target, path, mode, true).await {
+
+    /// Takes a database along as a copy; says whether it could be read.
+    async fn database(&mut self, from: &Path, path: &str, mode: u32) -> Result<bool, BackupError> {
+        let target = self.staging.place(path)?;
+        match capture::capture_foreign(from, &target, path, mode, true).await {
             Ok(member) => {
-                members.push(member);
-                return Ok(());
+                self.push(member);
+                Ok(true)
             }
             Err(error) => {
                 capture::discard(&target)?;
-                found
-                    .warnings
-                    .push(format!("{path} is kept byte for byte: {error}"));
+                let warning = format!("{path} is kept byte for byte: {error}");
+                self.warnings.push(warning);
+                Ok(false)
             }
         }
     }
-    // The logs beside an unreadable database are part of what it is.
-    let beside = sidecars(extra).into_iter().filter(|_| is_database);
-    for part in std::iter::once(extra.to_owned()).chain(beside) {
-        let Some(path) = part.to_str() else { continue };
-        if has(members, path) || !root.join(&part).is_file() {
-            continue;
-        }
+
+    /// Takes a file along from where it is.
+    async fn file(&mut self, path: &str, mode: u32) -> Result<(), BackupError> {
+        let from = self.root.join(path);
         let file = FoundFile {
             kind: MemberKind::File,
             path: path.to_owned(),
             bytes: 0,
             mode,
         };
-        if let Some(member) = copy(staging, root, &file, &mut found.warnings).await? {
-            members.push(member);
+        self.contents.leave(path, from.clone());
+        let hashed = capture::hash(&from).await;
+        if let Some(member) = described(&file, hashed, self.warnings)? {
+            self.push(member);
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Copies one file; `None`, with a warning, when it has gone meanwhile.
@@ -160,17 +191,28 @@ async fn copy(
     let from = root.join(&file.path);
     let to = staging.place(&file.path)?;
     let copied = tokio::task::spawn_blocking(move || atomic::copy_scratch(&from, &to));
-    let (bytes, digest) = match copied.await.map_err(|_| BackupError::Stopped)? {
-        Ok(copied) => copied,
-        Err(error) if error.kind() == FsErrorKind::NotFound => {
+    let copied = copied.await.map_err(|_| BackupError::Stopped)?;
+    let copied = copied.map(|(bytes, digest)| (bytes, hex(&digest)));
+    described(file, copied.map_err(BackupError::from), warnings)
+}
+
+/// The entry of a file that was read; `None`, with a warning, when it had gone.
+fn described(
+    file: &FoundFile,
+    read: Result<(u64, String), BackupError>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Member>, BackupError> {
+    let (bytes, sha256) = match read {
+        Ok(read) => read,
+        Err(BackupError::Fs(error)) if error.kind() == FsErrorKind::NotFound => {
             warnings.push(format!("{} went away while it was copied", file.path));
             return Ok(None);
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
     let mut member = planned(file);
     member.bytes = bytes;
-    member.sha256 = hex(&digest);
+    member.sha256 = sha256;
     Ok(Some(member))
 }
 

@@ -11,6 +11,7 @@ use super::BackupError;
 use super::gzip::ParallelGzip;
 use super::manifest::{DIGEST_NAME, MANIFEST_NAME, Manifest, Member, digest_line, hex};
 use super::seal::Seal;
+use super::staging::Contents;
 use super::watch::watched;
 use crate::fs::{FsError, atomic};
 
@@ -21,15 +22,19 @@ const WRITE_BYTES: usize = 256 * 1024;
 
 /// Writes the archive of `manifest` to `path`, a file that does not exist, synced; gives its size.
 ///
-/// * `tree`: where each member lies under its path in the archive.
+/// * `contents`: where each member lies.
 ///
 /// # Errors
 ///
 /// [`BackupError::Fs`] when reading or writing fails, or a member is no longer what the manifest says.
-pub(super) fn pack(path: &Path, manifest: &Manifest, tree: &Path) -> Result<u64, BackupError> {
+pub(super) fn pack(
+    path: &Path,
+    manifest: &Manifest,
+    contents: &Contents,
+) -> Result<u64, BackupError> {
     let file = atomic::create_file_private(path)?;
     let sink = BufWriter::with_capacity(WRITE_BYTES, file);
-    let sink = write_members(sink, path, manifest, tree)?;
+    let sink = write_members(sink, path, manifest, contents)?;
     finish(sink, path)
 }
 
@@ -44,7 +49,7 @@ pub(super) fn pack(path: &Path, manifest: &Manifest, tree: &Path) -> Result<u64,
 pub(super) fn pack_sealed(
     path: &Path,
     manifest: &Manifest,
-    tree: &Path,
+    contents: &Contents,
     seal: &Seal,
     is_watched: bool,
 ) -> Result<u64, BackupError> {
@@ -54,9 +59,9 @@ pub(super) fn pack_sealed(
     let sealing = seal.wrap(sink).map_err(failed)?;
     let sealing = match is_watched {
         true => watched(sealing, path, manifest, |sink| {
-            write_members(sink, path, manifest, tree)
+            write_members(sink, path, manifest, contents)
         })?,
-        false => write_members(sealing, path, manifest, tree)?,
+        false => write_members(sealing, path, manifest, contents)?,
     };
     let written = sealing.finish().map_err(failed)?;
     let bytes = finish(written.inner, path)?;
@@ -75,7 +80,7 @@ fn write_members<W: Write>(
     sink: W,
     path: &Path,
     manifest: &Manifest,
-    tree: &Path,
+    contents: &Contents,
 ) -> Result<W, BackupError> {
     let failed = |error: io::Error| FsError::at("write", path)(error);
     let mut tar = Builder::new(ParallelGzip::new(sink));
@@ -87,7 +92,7 @@ fn write_members<W: Write>(
         tar.append_data(&mut header, name, bytes).map_err(failed)?;
     }
     for member in &manifest.members {
-        let from = tree.join(&member.archive_path);
+        let from = contents.path(&member.archive_path);
         append(&mut tar, member, &from, seconds, path)?;
     }
     let sink = tar.into_inner().and_then(ParallelGzip::finish);
@@ -110,7 +115,7 @@ fn append<W: Write>(
     seconds: u64,
     path: &Path,
 ) -> Result<(), BackupError> {
-    let file = File::open(from).map_err(FsError::at("read", from))?;
+    let (file, _) = atomic::open_regular(from)?;
     let mut hashed = Hashed::new(file);
     let mode = if member.is_program() {
         PROGRAM_MODE

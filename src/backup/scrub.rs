@@ -49,9 +49,33 @@ const GLOBAL: &[(&str, Decision)] = &[
         "task_runs",
         Keep("what was done and said, as in transcripts"),
     ),
+    (
+        "task_delivery_state",
+        Keep("whom to tell: names of channels and people, as in transcripts"),
+    ),
+    (
+        "goal_tasks",
+        Keep("what people asked for, as in transcripts"),
+    ),
+    (
+        "task_continuations",
+        Keep("where a conversation goes on: names of channels and people"),
+    ),
+    (
+        "task_settlements",
+        Keep("how a task was to end: a path and a digest"),
+    ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
     ("usage_costs", Keep("models, tokens and prices of calls")),
+    ("diagnostic_events", ScrubColumns(DIAGNOSTIC_EVENTS)),
 ];
+
+const DIAGNOSTIC_EVENTS: &[Scrub] = &[Scrub {
+    column: "payload_json",
+    only: None,
+    what: "log events whole, with what tools were given and gave, addresses and tokens among it; when, who and what \
+           stay in the columns beside it",
+}];
 
 const CRON_JOBS: &[Scrub] = &[
     Scrub {
@@ -85,6 +109,7 @@ const AGENT: &[(&str, Decision)] = &[
     ),
     ("transcript_event_identities", Keep("ids of events")),
     ("transcript_events_fts", Keep("words of transcript_events")),
+    ("run_artifacts", Keep("what runs gave: told to be inside")),
     ("memories", Keep("what is remembered: told to be inside")),
     ("memories_fts", Keep("words of memories")),
 ];

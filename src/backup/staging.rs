@@ -2,6 +2,7 @@
 //!
 //! They go in every outcome. One that a killed process left behind goes when the next one is made beside it.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -24,6 +25,34 @@ const UNOWNED: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub(super) struct Staging {
     path: PathBuf,
+}
+
+/// Where the bytes of members lie.
+#[derive(Clone, Debug)]
+pub(super) struct Contents {
+    tree: PathBuf,
+    in_place: BTreeMap<String, PathBuf>,
+}
+
+impl Contents {
+    /// For members that lie under `tree`, each under its path in the archive.
+    pub(super) fn in_tree(tree: PathBuf) -> Self {
+        Self {
+            tree,
+            in_place: BTreeMap::new(),
+        }
+    }
+
+    /// Says that a member is read from where it is: a copy of a large file costs as many bytes again.
+    pub(super) fn leave(&mut self, archive_path: &str, path: PathBuf) {
+        self.in_place.insert(archive_path.to_owned(), path);
+    }
+
+    /// Where a member's bytes are.
+    pub(super) fn path(&self, archive_path: &str) -> PathBuf {
+        let in_place = self.in_place.get(archive_path).cloned();
+        in_place.unwrap_or_else(|| self.tree.join(archive_path))
+    }
 }
 
 #[derive(Serialize, Deserialize)]

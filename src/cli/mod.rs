@@ -16,6 +16,7 @@ mod error;
 mod exit;
 mod init;
 mod logging;
+mod logs;
 mod man;
 mod memory;
 mod moment;

@@ -14,6 +14,44 @@ pub(crate) fn end(text: &str) -> Result<i64, String> {
     moment(text).map(|(at_ms, length_ms)| at_ms + length_ms)
 }
 
+/// A start, as an instant or as a while before now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// This instant, Unix milliseconds.
+    At(i64),
+    /// So long ago, milliseconds.
+    Ago(i64),
+}
+
+impl Since {
+    /// The instant, Unix milliseconds.
+    pub(crate) fn at_ms(self, now_ms: i64) -> i64 {
+        match self {
+            Self::At(at_ms) => at_ms,
+            Self::Ago(while_ms) => now_ms.saturating_sub(while_ms),
+        }
+    }
+}
+
+/// As [`start`], or a while: `90m`, `12h`, `7d`.
+pub(crate) fn since(text: &str) -> Result<Since, String> {
+    ago(text).map_or_else(|| start(text).map(Since::At), |ms| Ok(Since::Ago(ms)))
+}
+
+fn ago(text: &str) -> Option<i64> {
+    let unit = text.chars().last()?;
+    let unit_ms = match unit {
+        's' => 1_000,
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => DAY_MS,
+        'w' => 7 * DAY_MS,
+        _ => return None,
+    };
+    let count: u32 = text[..text.len() - 1].parse().ok()?;
+    i64::from(count).checked_mul(unit_ms)
+}
+
 /// When it begins, and how long it lasts.
 fn moment(text: &str) -> Result<(i64, i64), String> {
     if let Ok(day) = text.parse::<NaiveDate>() {
@@ -30,6 +68,16 @@ fn moment(text: &str) -> Result<(i64, i64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_while_ends_now() {
+        assert_eq!(
+            since("90m").map(|since| since.at_ms(6_000_000)),
+            Ok(600_000)
+        );
+        assert_eq!(since("1970-01-02"), Ok(Since::At(DAY_MS)));
+        assert!(since("m").is_err() && since("-1d").is_err() && since("4é").is_err());
+    }
 
     #[test]
     fn a_day_counts_whole_and_an_instant_as_it_is() {

@@ -72,6 +72,18 @@ pub(super) fn choose_foreign(path: &Path) -> Result<Look, OpenError> {
     Ok(Look::Shared)
 }
 
+/// Decides how to look at a database of any origin that nobody writes.
+///
+/// * `place`: folder for a private copy, where one is needed.
+pub(super) fn choose_still(path: &Path, place: &Path) -> Result<Look, OpenError> {
+    let [wal, _, journal] = fs::sidecars(path);
+    let has_bytes = |file: &Path| std::fs::metadata(file).is_ok_and(|meta| meta.len() > 0);
+    if has_bytes(&wal) || has_bytes(&journal) {
+        return copy_into(path, place);
+    }
+    Ok(Look::Immutable)
+}
+
 /// Whether the header asks for a write-ahead log: byte 19 of the file format, "read version".
 fn is_wal(path: &Path) -> Result<bool, fs::FsError> {
     use std::io::Read;
@@ -91,7 +103,7 @@ pub(super) fn copy(path: &Path) -> Result<Look, OpenError> {
 }
 
 /// The same into a private folder in `place`.
-pub(super) fn copy_into(path: &Path, place: &Path) -> Result<Look, OpenError> {
+fn copy_into(path: &Path, place: &Path) -> Result<Look, OpenError> {
     let dir = tempfile::Builder::new()
         .prefix("zeroclaw-look-")
         .permissions(PermissionsExt::from_mode(0o700))

@@ -47,8 +47,20 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0004_cron.sql"),
     ),
     (
+        "task_owners",
+        include_str!("../../migrations/global/0005_task_owners.sql"),
+    ),
+    (
+        "task_records",
+        include_str!("../../migrations/global/0006_task_records.sql"),
+    ),
+    (
         "costs",
-        include_str!("../../migrations/global/0005_costs.sql"),
+        include_str!("../../migrations/global/0007_costs.sql"),
+    ),
+    (
+        "diagnostics",
+        include_str!("../../migrations/global/0008_diagnostics.sql"),
     ),
 ];
 
@@ -69,6 +81,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "memories",
         include_str!("../../migrations/agent/0004_memories.sql"),
+    ),
+    (
+        "run_artifacts",
+        include_str!("../../migrations/agent/0005_run_artifacts.sql"),
     ),
 ];
 

@@ -85,15 +85,16 @@ impl SnapshotSource {
         Self::look(path, look::choose_foreign(path)?).await
     }
 
-    /// The same through a private copy of the file, its log and its journal, for a file nobody writes.
+    /// The same for a file nobody writes: where a log or a journal holds a part of it, through a private copy of them
+    /// all.
     ///
     /// * `place`: folder for the copy, which goes with this value.
     ///
     /// # Errors
     ///
     /// [`OpenError`] when it cannot be copied or read.
-    pub async fn open_copied(path: &Path, place: &Path) -> Result<Self, OpenError> {
-        Self::look(path, look::copy_into(path, place)?).await
+    pub async fn open_still(path: &Path, place: &Path) -> Result<Self, OpenError> {
+        Self::look(path, look::choose_still(path, place)?).await
     }
 
     async fn look(path: &Path, mut look: Look) -> Result<Self, OpenError> {

@@ -280,8 +280,12 @@ fn sync_file(file: &File, path: &Path) -> Result<(), FsError> {
     file.sync_all().map_err(FsError::at("sync", path))
 }
 
-/// Opens a regular file; refuses links and everything whose opening could block or act.
-fn open_regular(path: &Path) -> Result<(File, Metadata), FsError> {
+/// Opens a regular file to read; refuses links and everything whose opening could block or act.
+///
+/// # Errors
+///
+/// [`FsError`] when the file is not a regular one or cannot be opened.
+pub fn open_regular(path: &Path) -> Result<(File, Metadata), FsError> {
     let refuse = || {
         FsError::at("read", path)(io::Error::new(
             io::ErrorKind::InvalidInput,

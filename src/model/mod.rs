@@ -4,10 +4,12 @@
 //! milliseconds, UTC, and say so in their names (`…_at_ms`).
 
 mod agent;
+mod artifact;
 mod backup;
 mod check;
 mod cost;
 mod cron;
+mod diagnostic;
 mod failure;
 mod ids;
 mod memory;
@@ -15,16 +17,19 @@ mod migration;
 mod page;
 mod session;
 mod task;
+mod task_record;
 mod tier;
 mod transcript;
 
 pub use agent::{AgentRecord, AgentStatus};
+pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
+pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};
 pub use memory::{MemoryHit, MemoryRecord};
@@ -36,7 +41,8 @@ pub use page::{MAX_PAGE, Page, PageLimit};
 pub use session::{
     ChatType, Conversation, ConversationKind, SessionRecord, SessionScope, SessionStatus,
 };
-pub use task::{TaskOwnerKind, TaskRun, TaskStatus};
+pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus};
+pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use transcript::{Event, NewEvent, SearchHit};
 

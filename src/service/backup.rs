@@ -59,7 +59,8 @@ pub async fn create(
 /// Makes an archive of a root that `service` holds, with more of its files.
 ///
 /// * `extra`: paths relative to the root, of files that nobody writes now and that this process has not open. A
-///   SQLite file among them goes along as a compact copy, or byte for byte with its logs if it cannot be read.
+///   SQLite file among them goes along as a compact copy, or byte for byte with its logs if it cannot be read. Any
+///   other is read where it lies; one that changes meanwhile fails the whole.
 /// * `recorded`: whether the run is recorded in the control plane.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ use super::{Request, Response, Service, ServiceError};
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::cost::CostFilter;
+use crate::store::global::diagnostic::DiagnosticFilter;
 
 impl Service {
     /// Answers a request.
@@ -88,6 +89,25 @@ impl Service {
                     to_ms,
                 };
                 Response::CostReport(self.add_up_costs(&filter, by).await?)
+            }
+            Request::LogsList {
+                level,
+                agent,
+                category,
+                since_ms,
+                contains,
+                before,
+                limit,
+            } => {
+                let filter = DiagnosticFilter {
+                    level,
+                    agent_id: agent,
+                    category,
+                    since_ms,
+                    contains,
+                };
+                let page = self.list_diagnostics(&filter, before.as_deref(), limit);
+                Response::Diagnostics(page.await?)
             }
             Request::MemoryList {
                 agent,

@@ -10,6 +10,7 @@ pub mod backup;
 mod check;
 mod cost;
 mod cron;
+mod diagnostic;
 mod dispatch;
 mod error;
 mod history;
@@ -19,6 +20,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+pub mod undo;
 
 pub use agent::AgentOverview;
 pub use cost::{CostPage, CostReport};

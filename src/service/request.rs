@@ -6,8 +6,9 @@ use super::{
     AgentOverview, CostPage, CostReport, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
 };
 use crate::model::{
-    AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob, MemoryHit, MigrationRun,
-    Page, PageLimit, SessionRecord, SessionStatus, TaskRun, TierCheck,
+    AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob, DiagnosticEvent,
+    DiagnosticLevel, MemoryHit, MigrationRun, Page, PageLimit, SessionRecord, SessionStatus,
+    TaskRun, TierCheck,
 };
 
 /// A question to the service.
@@ -113,6 +114,24 @@ pub enum Request {
         /// Only before this instant.
         to_ms: Option<i64>,
     },
+    /// Events of a runtime's log, newest first.
+    #[serde(rename = "logs.list")]
+    LogsList {
+        /// Only this grave and graver.
+        level: Option<DiagnosticLevel>,
+        /// Only of this agent.
+        agent: Option<AgentId>,
+        /// Only of this part of the runtime.
+        category: Option<String>,
+        /// Only from this instant on, Unix milliseconds.
+        since_ms: Option<i64>,
+        /// Only with this text in them.
+        contains: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -184,6 +203,8 @@ pub enum Response {
     Costs(CostPage),
     /// Costs, added up.
     CostReport(CostReport),
+    /// Events of a log.
+    Diagnostics(Page<DiagnosticEvent>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

@@ -14,3 +14,5 @@ mod sample;
 mod scale;
 mod space;
 mod state;
+mod trace;
+mod undo;

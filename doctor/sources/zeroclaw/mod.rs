@@ -6,3 +6,4 @@ pub(crate) mod cron_db;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;
+pub(crate) mod trace;

@@ -18,7 +18,7 @@ use super::super::{Batcher, ReadError, Sink};
 use super::sessions_db::session_id;
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{ImportSession, Item, Record, Refusal, kind};
-use crate::doctor::units::{message_digest, stable_id, stable_uuid};
+use crate::doctor::units::{self, message_digest, stable_uuid};
 
 /// How a session file stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +233,7 @@ fn event_id(key: &str, standing: Standing, ordinal: u64, message: &Message) -> S
         Standing::Live => "line",
         Standing::Archived => "archived line",
     };
-    stable_id(&[
+    units::event_id(&[
         key.as_bytes(),
         place.as_bytes(),
         ordinal.to_string().as_bytes(),

@@ -17,7 +17,7 @@ use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
-use crate::doctor::units::{LegacyTime, MessageDigest, message_digest, stable_id, stable_uuid};
+use crate::doctor::units::{LegacyTime, MessageDigest, event_id, message_digest, stable_uuid};
 
 mod metadata;
 
@@ -290,7 +290,7 @@ impl<S: Sink> Reader<'_, S> {
         let Some(tier) = current.tier.clone() else {
             return Ok(());
         };
-        let event_id = stable_id(&[
+        let event_id = event_id(&[
             &current.key,
             message.id.to_string().as_bytes(),
             message.created_at_text.as_bytes(),

@@ -19,6 +19,8 @@ pub(crate) enum Format {
     CronDb,
     /// `costs.jsonl`, and `costs.db`, which is lines too.
     Costs,
+    /// `runtime-trace.jsonl` and its rotated parts.
+    Trace,
 }
 
 /// All formats this release reads.
@@ -29,6 +31,7 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::BrainDb,
     Format::CronDb,
     Format::Costs,
+    Format::Trace,
 ];
 
 /// What a file looks like from outside.
@@ -76,6 +79,7 @@ impl Format {
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::Costs => surface("costs", "usage_costs", Plain),
+            Self::Trace => surface("logs", "diagnostic_events", Plain),
         }
     }
 
@@ -134,6 +138,10 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::Costs, "data/.zeroclaw/costs.db"),
     place(Format::Costs, "workspace/.zeroclaw/costs.db"),
     lost_place(Format::Costs, "agents/default/workspace/.zeroclaw/costs.db"),
+    place(Format::Trace, "data/state/runtime-trace.jsonl"),
+    place(Format::Trace, "data/state/runtime-trace.*.jsonl"),
+    place(Format::Trace, "workspace/state/runtime-trace.jsonl"),
+    place(Format::Trace, "workspace/state/runtime-trace.*.jsonl"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -177,16 +185,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     ("SOP runs", "data/sop/runs.db", Fate::Later),
     ("devices", "data/devices.db", Fate::Later),
     ("devices", "workspace/devices.db", Fate::Later),
-    (
-        "runtime trace",
-        "data/state/runtime-trace*.jsonl",
-        Fate::Later,
-    ),
-    (
-        "runtime trace",
-        "workspace/state/runtime-trace*.jsonl",
-        Fate::Later,
-    ),
     ("heartbeat", "data/heartbeat/history.db", Fate::Later),
     ("heartbeat", "workspace/heartbeat/history.db", Fate::Later),
     (

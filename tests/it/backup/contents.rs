@@ -169,6 +169,36 @@ async fn the_doctors_archive_takes_old_files_along_readable_or_not() {
 }
 
 #[tokio::test]
+async fn the_doctors_archive_leaves_nothing_beside_a_database_at_rest() {
+    let home = Home::with_two_agents().await;
+    let root = home.root();
+    let pair = sqlite::pair(
+        "CREATE TABLE t (a)",
+        &["INSERT INTO t VALUES (1)"],
+        &["INSERT INTO t VALUES (2)"],
+    );
+    fs::write(root.join("quiet.db"), &pair.main).unwrap();
+    let service = open(&root).await;
+
+    let options = CreateOptions {
+        output: Some(home.path("pre.tar.gz")),
+        ..CreateOptions::default()
+    };
+    let report =
+        backup::create_with(service.service(), options, vec!["quiet.db".into()], true).await;
+    let report = report.unwrap();
+    service.close().await;
+
+    let listed = report.members.iter().find(|it| it.path == "quiet.db");
+    assert_eq!(listed.unwrap().rows.as_ref().unwrap()["t"], 1);
+    verify(&report.archive).await.unwrap();
+    // It asks for a write-ahead log: whoever opens it plainly makes one.
+    for sidecar in zeroclaw::fs::sidecars(&root.join("quiet.db")) {
+        assert!(!sidecar.exists(), "{}", sidecar.display());
+    }
+}
+
+#[tokio::test]
 async fn keys_stay_out_when_they_are_to() {
     let home = Home::with_two_agents().await;
     let options = CreateOptions {

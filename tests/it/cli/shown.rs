@@ -159,6 +159,7 @@ fn an_empty_answer_is_nothing_on_stdout_and_a_word_on_stderr() {
         &["cron", "runs"],
         &["costs"],
         &["costs", "--by", "day"],
+        &["logs"],
         &["memory", "list"],
         &["memory", "search", "x"],
         &["backup", "list"],

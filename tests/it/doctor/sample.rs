@@ -30,6 +30,7 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
     assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
     assert_eq!(state.runs(), 9);
     assert_eq!(state.count(&state.global(), "usage_costs"), 6);
+    assert_eq!(state.count(&state.global(), "diagnostic_events"), 6);
     assert!(state.complaints().is_empty(), "{:?}", state.complaints());
 }
 
@@ -66,6 +67,14 @@ fn balances_as_the_recipe_says(report: &Value) {
             json!({"cron jobs": all(6), "cron runs": all(9)}),
         ),
         ("data/state/costs.jsonl", json!({"costs": all(6)})),
+        (
+            "data/state/runtime-trace.jsonl",
+            json!({"log events": all(4)}),
+        ),
+        (
+            "data/state/runtime-trace.20260914-080003.jsonl",
+            json!({"log events": all(2)}),
+        ),
     ];
     assert_eq!(report["sources"].as_array().unwrap().len(), wanted.len());
     for (path, counts) in wanted {

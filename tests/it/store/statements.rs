@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 use zeroclaw::db::{Access, Db, Durability, Release, WriteAccess, known_version};
 use zeroclaw::model::{
-    AgentId, BackupStatus, Conversation, ConversationKind, CostGrouping, MigrationStatus,
-    PageLimit, SessionStatus, Tier,
+    AgentId, BackupStatus, Conversation, ConversationKind, CostGrouping, DiagnosticLevel,
+    MigrationStatus, PageLimit, SessionStatus, Tier,
 };
-use zeroclaw::store::agent::{conversation, memory, receipt, search, session, transcript};
-use zeroclaw::store::global::{agent, backup, cost, cron, lease, migration, task};
+use zeroclaw::store::agent::{
+    artifact, conversation, memory, receipt, search, session, transcript,
+};
+use zeroclaw::store::global::{
+    agent, backup, continuation, cost, cron, delivery, diagnostic, goal, lease, migration,
+    settlement, task,
+};
 
 use super::{atlas, event_of};
 use crate::schema::upgrade::replay;
@@ -165,6 +170,97 @@ fn of_backups() {
 }
 
 #[test]
+fn of_what_tasks_have_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Global).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let mut told = delivery::get_many(&mut tx, &["t9"]).await.unwrap();
+        told[0].is_delivered = true;
+        delivery::upsert(&mut tx, &told[0]).await.unwrap();
+        assert_eq!(delivery::get_many(&mut tx, &["t9"]).await.unwrap(), told);
+
+        let first = goal::list(&mut tx, None, 1.into()).await.unwrap();
+        let rest = goal::list(&mut tx, first.next.as_deref(), all())
+            .await
+            .unwrap();
+        assert_eq!((first.items.len(), rest.items.len()), (1, 1));
+        for mut row in first.items.into_iter().chain(rest.items) {
+            assert!(
+                !goal::insert_new(&mut tx, &row).await.unwrap(),
+                "it is there"
+            );
+            row.task_id = if row.task_id == "t3" { "t1" } else { "t2" }.to_owned();
+            assert!(goal::insert_new(&mut tx, &row).await.unwrap());
+            let found = goal::get_many(&mut tx, &[&row.task_id]).await.unwrap();
+            assert_eq!(found, [row]);
+        }
+        for mut row in continuation::list(&mut tx, None, all())
+            .await
+            .unwrap()
+            .items
+        {
+            assert!(!continuation::insert_new(&mut tx, &row).await.unwrap());
+            row.task_id = if row.task_id == "t3" { "t1" } else { "t2" }.to_owned();
+            assert!(continuation::insert_new(&mut tx, &row).await.unwrap());
+            let found = continuation::get_many(&mut tx, &[&row.task_id])
+                .await
+                .unwrap();
+            assert_eq!(found, [row]);
+        }
+        for mut row in settlement::list(&mut tx, None, all()).await.unwrap().items {
+            assert!(!settlement::insert_new(&mut tx, &row).await.unwrap());
+            row.task_id = if row.task_id == "t4" { "t1" } else { "t2" }.to_owned();
+            assert!(settlement::insert_new(&mut tx, &row).await.unwrap());
+            let found = settlement::get_many(&mut tx, &[&row.task_id])
+                .await
+                .unwrap();
+            assert_eq!(found, [row]);
+        }
+
+        let begin = task::find(&mut tx, "t1", all()).await.unwrap();
+        let ids: Vec<_> = begin.iter().map(|task| task.task_id.as_str()).collect();
+        assert_eq!(ids, ["t1", "t10"]);
+        let started = task::children(&mut tx, "t3", all()).await.unwrap();
+        assert_eq!(started.len(), 2);
+        let mut changed = started[0].clone();
+        changed.error = Some("changed".to_owned());
+        changed.origin.depth += 1;
+        assert!(task::update(&mut tx, &changed).await.unwrap());
+        assert_eq!(
+            task::get_many(&mut tx, &[&changed.task_id]).await.unwrap(),
+            [changed]
+        );
+    });
+}
+
+#[test]
+fn of_artifacts() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Agent(atlas())).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let listed = artifact::list(&mut tx, "t9").await.unwrap();
+        assert_eq!(listed.len(), 2);
+        for about in listed {
+            let found = artifact::get(&mut tx, "t9", &about.path).await.unwrap();
+            let mut found = found.unwrap();
+            assert_eq!(found.about, about);
+            assert!(!artifact::insert_new(&mut tx, &found).await.unwrap());
+            found.about.run_id = "copy".to_owned();
+            assert!(artifact::insert_new(&mut tx, &found).await.unwrap());
+            let copy = artifact::get(&mut tx, "copy", &about.path).await.unwrap();
+            assert_eq!(copy, Some(found));
+        }
+        assert_eq!(artifact::get(&mut tx, "t9", "no").await.unwrap(), None);
+    });
+}
+
+#[test]
 fn of_tasks_and_jobs() {
     let dir = tempfile::tempdir().unwrap();
     block_on(async {
@@ -177,8 +273,8 @@ fn of_tasks_and_jobs() {
             .await
             .unwrap()
             .items;
-        assert_eq!(tasks.len(), 8);
-        assert_eq!(task::count(&mut tx).await.unwrap(), 8);
+        assert_eq!(tasks.len(), 10);
+        assert_eq!(task::count(&mut tx).await.unwrap(), 10);
         // Those that never started have no time; a page may end among them.
         let (mut paged, mut before) = (Vec::new(), None::<String>);
         loop {
@@ -204,6 +300,8 @@ fn of_tasks_and_jobs() {
             owner_kind: Some(tasks[0].owner_kind),
             source_id: Some("job-1".to_owned()),
             agent_id: Some(atlas()),
+            status: Some(tasks[0].status),
+            without_kind: None,
         };
         let runs = task::list(&mut tx, &filter, None, all())
             .await
@@ -229,6 +327,60 @@ fn of_tasks_and_jobs() {
                 .unwrap();
             assert_eq!(stored, Some(job));
         }
+    });
+}
+
+#[test]
+fn of_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Global).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let filter = diagnostic::DiagnosticFilter::default();
+        let events = diagnostic::list(&mut tx, &filter, None, all())
+            .await
+            .unwrap()
+            .items;
+        assert_eq!(events.len(), 5);
+        let (mut paged, mut before) = (Vec::new(), None::<String>);
+        loop {
+            let page = diagnostic::list(&mut tx, &filter, before.as_deref(), 1.into())
+                .await
+                .unwrap();
+            paged.extend(page.items);
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(paged, events, "one by one");
+        assert_eq!(diagnostic::insert_new(&mut tx, &events).await.unwrap(), 0);
+        let mut copy = events[0].clone();
+        copy.event_key = "copy".to_owned();
+        assert_eq!(
+            diagnostic::insert_new(&mut tx, &[copy.clone()])
+                .await
+                .unwrap(),
+            1
+        );
+        let scope = copy.scope.clone();
+        assert_eq!(
+            diagnostic::get_many(&mut tx, &scope, &["copy", "nothing"])
+                .await
+                .unwrap(),
+            [copy]
+        );
+        let filter = diagnostic::DiagnosticFilter {
+            level: Some(DiagnosticLevel::Info),
+            agent_id: Some(atlas()),
+            category: Some("channel".to_owned()),
+            since_ms: Some(0),
+            contains: Some("привет".to_owned()),
+        };
+        let own = diagnostic::list(&mut tx, &filter, None, all()).await;
+        assert_eq!(own.unwrap().items.len(), 1);
     });
 }
 

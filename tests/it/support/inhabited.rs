@@ -4,14 +4,14 @@ use std::path::Path;
 
 use zeroclaw::model::{
     AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType, CronJob, CronOrigin,
-    Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind,
-    RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
-    SourceReceipt, SourceStatus, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
-    UsageCost,
+    Delivery, DiagnosticEvent, DiagnosticLevel, KindCount, MemoryRecord, MigrationRun,
+    MigrationStatus, NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope,
+    SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind,
+    TaskRun, TaskStatus, Tier, TimeZoneOrigin, UsageCost,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{backup, cost, cron, task};
+use zeroclaw::store::global::{backup, cost, cron, diagnostic, task};
 
 use super::sqlite::block_on;
 
@@ -193,6 +193,8 @@ async fn fill_control_plane(importer: &Importer) {
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
     let costs: Vec<_> = (1..=5).map(cost_of_call).collect();
     cost::insert_new(&mut tx.tx(), &costs).await.unwrap();
+    let events: Vec<_> = (1..=5).map(log_event).collect();
+    diagnostic::insert_new(&mut tx.tx(), &events).await.unwrap();
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
@@ -248,6 +250,7 @@ fn run_of_job(number: i64) -> TaskRun {
         output: Some(HOSTILE.to_owned()),
         error: None,
         detail_json: None,
+        origin: TaskOrigin::default(),
     }
 }
 
@@ -269,6 +272,23 @@ fn cost_of_call(number: i64) -> UsageCost {
         process_id: None,
         goal_task_id: None,
         detail_json: None,
+    }
+}
+
+/// One of each level, the gravest last.
+fn log_event(number: i64) -> DiagnosticEvent {
+    let level = DiagnosticLevel::ALL[usize::try_from(number - 1).unwrap()];
+    DiagnosticEvent {
+        scope: "runtime".to_owned(),
+        event_key: format!("event-{number}"),
+        created_at_ms: START_MS + number,
+        sequence: number,
+        level,
+        category: Some("tool".to_owned()),
+        action: Some(HOSTILE.to_owned()),
+        outcome: None,
+        agent_id: Some(agent("atlas")),
+        payload_json: serde_json::json!({ "message": HOSTILE }).to_string(),
     }
 }
 

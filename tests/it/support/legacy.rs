@@ -199,7 +199,15 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "cron_v0_8_4.sql",
             &[&recipe.sql("jobs.sql")],
         )
-        .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"));
+        .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"))
+        .jsonl(
+            "data/state/runtime-trace.jsonl",
+            &recipe.bytes("trace.jsonl"),
+        )
+        .jsonl(
+            "data/state/runtime-trace.20260914-080003.jsonl",
+            &recipe.bytes("trace-rotated.jsonl"),
+        );
     install
 }
 
