@@ -10,9 +10,12 @@ use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
 use super::scan::{Disposition, Scan, Source};
+use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, costs, cron_db, sessions_db, trace};
+use super::sources::zeroclaw::{
+    brain_db, costs, cron_db, devices_db, paired_tokens, sessions_db, trace,
+};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -86,10 +89,6 @@ pub(crate) type Earlier = BTreeMap<String, SourceState>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Install<'a> {
     /// The root that is imported from.
-    #[expect(
-        dead_code,
-        reason = "readers of stores that name files elsewhere come next"
-    )]
     pub(crate) root: &'a Path,
     /// Whose records are.
     pub(crate) owners: &'a Owners,
@@ -118,7 +117,10 @@ pub(crate) async fn read<S: Sink>(
         }
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
-        Format::SessionsDb | Format::BrainDb | Format::CronDb => Err(not_plain(source)),
+        Format::PairedTokens => paired_tokens::read(install.root, sink).await,
+        Format::SessionsDb | Format::BrainDb | Format::CronDb | Format::DevicesDb => {
+            Err(not_plain(source))
+        }
     }
 }
 
@@ -140,9 +142,15 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines | Format::Costs | Format::Trace => {
-            Err(not_plain(source))
+        Format::DevicesDb => {
+            let pairing = PairedTokens::load(install.root)?.pairing();
+            devices_db::read(db, &pairing, sink).await
         }
+        Format::SessionLines
+        | Format::ArchivedSessionLines
+        | Format::PairedTokens
+        | Format::Costs
+        | Format::Trace => Err(not_plain(source)),
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod kind {
     pub(crate) const CRON_RUN: &str = "cron runs";
     pub(crate) const HEARTBEAT_RUN: &str = "heartbeat runs";
     pub(crate) const TASK: &str = "tasks";
+    pub(crate) const DEVICE: &str = "devices";
     pub(crate) const COST: &str = "costs";
     pub(crate) const LOG_EVENT: &str = "log events";
     pub(crate) const RECEIPT: &str = "receipts";

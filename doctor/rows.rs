@@ -14,6 +14,7 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod cost;
+mod device;
 mod diagnostic;
 mod task;
 
@@ -212,6 +213,7 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Device: zeroclaw::model::PairedDevice,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
 }

@@ -8,7 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, backup, cost, cron, db, init, logs, memory, session, status,
+    CliError, Context, Exit, agent, backup, cost, cron, db, device, init, logs, memory, session,
+    status,
 };
 
 /// When to use colour.
@@ -76,9 +77,11 @@ pub(crate) enum Command {
     Cron(cron::CronCommand),
     #[command(display_order = 13, subcommand)]
     Memory(memory::MemoryCommand),
-    #[command(display_order = 14)]
-    Costs(cost::CostsArgs),
+    #[command(display_order = 14, subcommand)]
+    Devices(device::DevicesCommand),
     #[command(display_order = 15)]
+    Costs(cost::CostsArgs),
+    #[command(display_order = 16)]
     Logs(logs::LogsArgs),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
@@ -100,6 +103,7 @@ impl Command {
             Self::Sessions(command) => command.run(context).await,
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
+            Self::Devices(command) => command.run(context).await,
             Self::Costs(args) => args.run(context).await,
             Self::Logs(args) => args.run(context).await,
             Self::Backup(command) => command.run(context).await,

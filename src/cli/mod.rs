@@ -12,6 +12,7 @@ mod context;
 mod cost;
 mod cron;
 mod db;
+mod device;
 mod error;
 mod exit;
 mod init;

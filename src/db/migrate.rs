@@ -55,12 +55,16 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0006_task_records.sql"),
     ),
     (
+        "devices",
+        include_str!("../../migrations/global/0007_devices.sql"),
+    ),
+    (
         "costs",
-        include_str!("../../migrations/global/0007_costs.sql"),
+        include_str!("../../migrations/global/0008_costs.sql"),
     ),
     (
         "diagnostics",
-        include_str!("../../migrations/global/0008_diagnostics.sql"),
+        include_str!("../../migrations/global/0009_diagnostics.sql"),
     ),
 ];
 

@@ -9,6 +9,7 @@ mod backup;
 mod check;
 mod cost;
 mod cron;
+mod device;
 mod diagnostic;
 mod failure;
 mod ids;
@@ -29,6 +30,7 @@ pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
+pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};

@@ -63,6 +63,7 @@ impl Service {
             Request::CronRuns { job, before, limit } => {
                 Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
             }
+            Request::DevicesList => Response::Devices(self.list_devices().await?),
             Request::CostsList {
                 agent,
                 from_ms,

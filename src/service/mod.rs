@@ -10,6 +10,7 @@ pub mod backup;
 mod check;
 mod cost;
 mod cron;
+mod device;
 mod diagnostic;
 mod dispatch;
 mod error;

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::model::{
     AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob, DiagnosticEvent,
-    DiagnosticLevel, MemoryHit, MigrationRun, Page, PageLimit, SessionRecord, SessionStatus,
-    TaskRun, TierCheck,
+    DiagnosticLevel, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord,
+    SessionStatus, TaskRun, TierCheck,
 };
 
 /// A question to the service.
@@ -88,6 +88,9 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Paired devices.
+    #[serde(rename = "devices.list")]
+    DevicesList,
     /// What calls of models cost, newest first, with the sum of all.
     #[serde(rename = "costs.list")]
     CostsList {
@@ -199,6 +202,8 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// Devices.
+    Devices(Vec<PairedDevice>),
     /// Costs.
     Costs(CostPage),
     /// Costs, added up.

@@ -4,6 +4,7 @@ mod again;
 mod cases;
 mod costs;
 mod crash;
+mod devices;
 mod failure;
 mod messages;
 mod modes;

@@ -3,6 +3,9 @@
 pub(crate) mod brain_db;
 pub(crate) mod costs;
 pub(crate) mod cron_db;
+pub(crate) mod devices_db;
+pub(crate) mod paired_tokens;
+mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;

@@ -17,6 +17,10 @@ pub(crate) enum Format {
     BrainDb,
     /// `jobs.db`.
     CronDb,
+    /// `devices.db`.
+    DevicesDb,
+    /// The list of paired tokens in `config.toml`.
+    PairedTokens,
     /// `costs.jsonl`, and `costs.db`, which is lines too.
     Costs,
     /// `runtime-trace.jsonl` and its rotated parts.
@@ -30,6 +34,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::ArchivedSessionLines,
     Format::BrainDb,
     Format::CronDb,
+    Format::DevicesDb,
+    Format::PairedTokens,
     Format::Costs,
     Format::Trace,
 ];
@@ -78,6 +84,11 @@ impl Format {
             }
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
+            Self::PairedTokens => Surface {
+                stays: true,
+                ..surface("paired-tokens", "device_auth_tokens", Plain)
+            },
             Self::Costs => surface("costs", "usage_costs", Plain),
             Self::Trace => surface("logs", "diagnostic_events", Plain),
         }
@@ -86,6 +97,16 @@ impl Format {
     /// Name of its surface.
     pub(crate) fn surface(self) -> &'static str {
         self.about().name
+    }
+
+    /// Where the old layout had it, below its workspace, where the 0.8 upgrade may have parted it from
+    /// its log.
+    pub(crate) fn in_old_workspace(self) -> Option<&'static str> {
+        match self {
+            Self::BrainDb => Some("memory/brain.db"),
+            Self::DevicesDb => Some("devices.db"),
+            _ => None,
+        }
     }
 
     /// Whether it is a SQLite file, with sidecars.
@@ -133,6 +154,10 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::DevicesDb, "data/devices.db"),
+    place(Format::DevicesDb, "agents/default/workspace/devices.db"),
+    place(Format::DevicesDb, "workspace/devices.db"),
+    place(Format::PairedTokens, "config.toml"),
     place(Format::Costs, "data/state/costs.jsonl"),
     place(Format::Costs, "workspace/state/costs.jsonl"),
     place(Format::Costs, "data/.zeroclaw/costs.db"),
@@ -183,8 +208,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         Fate::Later,
     ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("devices", "data/devices.db", Fate::Later),
-    ("devices", "workspace/devices.db", Fate::Later),
     ("heartbeat", "data/heartbeat/history.db", Fate::Later),
     ("heartbeat", "workspace/heartbeat/history.db", Fate::Later),
     (

@@ -6,6 +6,7 @@ pub mod continuation;
 pub mod cost;
 pub mod cron;
 pub mod delivery;
+pub mod device;
 pub mod diagnostic;
 pub mod goal;
 pub mod lease;

@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 20] = [
+    let plain: [&[&str]; 21] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -16,6 +16,7 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["devices", "list"],
         &["costs"],
         &["costs", "--by", "model", "--from", "2026-01-01"],
         &["logs"],
@@ -63,6 +64,7 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["devices", "list"],
         &["costs"],
         &["logs"],
         &["memory", "list"],

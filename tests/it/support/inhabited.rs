@@ -1,17 +1,20 @@
 //! A root with something of everything in it, made through the library.
 
+mod records;
+mod spent;
+
 use std::path::Path;
 
 use zeroclaw::model::{
     AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType, CronJob, CronOrigin,
-    Delivery, DiagnosticEvent, DiagnosticLevel, KindCount, MemoryRecord, MigrationRun,
-    MigrationStatus, NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope,
-    SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind,
-    TaskRun, TaskStatus, Tier, TimeZoneOrigin, UsageCost,
+    Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind,
+    RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
+    SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier,
+    TimeZoneOrigin,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{backup, cost, cron, diagnostic, task};
+use zeroclaw::store::global::{backup, cron, task};
 
 use super::sqlite::block_on;
 
@@ -191,10 +194,8 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
-    let costs: Vec<_> = (1..=5).map(cost_of_call).collect();
-    cost::insert_new(&mut tx.tx(), &costs).await.unwrap();
-    let events: Vec<_> = (1..=5).map(log_event).collect();
-    diagnostic::insert_new(&mut tx.tx(), &events).await.unwrap();
+    records::fill(&mut tx.tx()).await;
+    spent::fill(&mut tx.tx()).await;
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
@@ -251,44 +252,6 @@ fn run_of_job(number: i64) -> TaskRun {
         error: None,
         detail_json: None,
         origin: TaskOrigin::default(),
-    }
-}
-
-/// Two an hour from [`START_MS`] on, by turns of `atlas` and of nobody; the third has no price.
-fn cost_of_call(number: i64) -> UsageCost {
-    UsageCost {
-        cost_id: format!("cost-{number}"),
-        agent_id: (number % 2 == 1).then(|| agent("atlas")),
-        model: HOSTILE.to_owned(),
-        input_tokens: 100 * number,
-        output_tokens: 10,
-        cached_input_tokens: 0,
-        total_tokens: 100 * number + 10,
-        cost_usd: if number == 3 { 0.0 } else { 0.25 },
-        cost_usd_text: None,
-        has_price: number != 3,
-        recorded_at_ms: START_MS + number * 30 * 60_000,
-        recorded_at_text: None,
-        process_id: None,
-        goal_task_id: None,
-        detail_json: None,
-    }
-}
-
-/// One of each level, the gravest last.
-fn log_event(number: i64) -> DiagnosticEvent {
-    let level = DiagnosticLevel::ALL[usize::try_from(number - 1).unwrap()];
-    DiagnosticEvent {
-        scope: "runtime".to_owned(),
-        event_key: format!("event-{number}"),
-        created_at_ms: START_MS + number,
-        sequence: number,
-        level,
-        category: Some("tool".to_owned()),
-        action: Some(HOSTILE.to_owned()),
-        outcome: None,
-        agent_id: Some(agent("atlas")),
-        payload_json: serde_json::json!({ "message": HOSTILE }).to_string(),
     }
 }
 

@@ -165,7 +165,7 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
     let recipe = Recipe::named("sample.recipe");
     let install = LegacyInstall::new(dir);
     install
-        .config(&recipe.text("config.toml"))
+        .config(&recipe.sealed("config.toml"))
         .file(".secret_key", &recipe.bytes("secret_key"))
         .sqlite_with_wal(
             "data/sessions/sessions.db",
@@ -198,6 +198,11 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "data/cron/jobs.db",
             "cron_v0_8_4.sql",
             &[&recipe.sql("jobs.sql")],
+        )
+        .sqlite(
+            "data/devices.db",
+            "devices_v0_8.sql",
+            &[&recipe.sql("devices.sql")],
         )
         .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"))
         .jsonl(
