@@ -14,7 +14,7 @@ use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    brain_db, costs, cron_db, devices_db, paired_tokens, sessions_db, trace,
+    acp_db, brain_db, costs, cron_db, devices_db, paired_tokens, sessions_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -118,9 +118,11 @@ pub(crate) async fn read<S: Sink>(
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
-        Format::SessionsDb | Format::BrainDb | Format::CronDb | Format::DevicesDb => {
-            Err(not_plain(source))
-        }
+        Format::SessionsDb
+        | Format::AcpDb
+        | Format::BrainDb
+        | Format::CronDb
+        | Format::DevicesDb => Err(not_plain(source)),
     }
 }
 
@@ -133,6 +135,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, owners, sink).await,
         Format::CronDb => {
             let place = if source.is_current_place {

@@ -13,10 +13,12 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod acp;
 mod cost;
 mod device;
 mod diagnostic;
 mod task;
+mod tool_artifact;
 
 pub(crate) use diagnostic::RUNTIME_SCOPE;
 
@@ -214,6 +216,8 @@ macro_rules! rows {
 rows! {
     Task: zeroclaw::model::TaskRun,
     Device: zeroclaw::model::PairedDevice,
+    AcpSession: zeroclaw::model::AcpSession,
+    ToolArtifact: zeroclaw::model::ToolArtifact,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
 }

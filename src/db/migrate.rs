@@ -59,12 +59,16 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0007_devices.sql"),
     ),
     (
+        "acp_sessions",
+        include_str!("../../migrations/global/0008_acp_sessions.sql"),
+    ),
+    (
         "costs",
-        include_str!("../../migrations/global/0008_costs.sql"),
+        include_str!("../../migrations/global/0009_costs.sql"),
     ),
     (
         "diagnostics",
-        include_str!("../../migrations/global/0009_diagnostics.sql"),
+        include_str!("../../migrations/global/0010_diagnostics.sql"),
     ),
 ];
 
@@ -89,6 +93,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "run_artifacts",
         include_str!("../../migrations/agent/0005_run_artifacts.sql"),
+    ),
+    (
+        "tool_artifacts",
+        include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
 ];
 

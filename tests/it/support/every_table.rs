@@ -102,6 +102,10 @@ const GLOBAL: &[(&str, Values)] = &[
         &[("token_sha256", DIGEST), ("status", "'revoked'")],
     ),
     (
+        "acp_sessions",
+        &[("agent_id", "'atlas'"), ("state", "'ended'")],
+    ),
+    (
         "usage_costs",
         &[("agent_id", "'atlas'"), ("has_price", "0")],
     ),
@@ -163,6 +167,15 @@ const AGENT: &[(&str, Values)] = &[
             ("pinned", "1"),
             ("is_trusted", "0"),
             ("embedding", "x'0000803f'"),
+        ],
+    ),
+    (
+        "tool_artifacts",
+        &[
+            ("session_id", "'session-1'"),
+            ("kind", "'result'"),
+            ("sha256", DIGEST),
+            ("size_bytes", "3"),
         ],
     ),
 ];

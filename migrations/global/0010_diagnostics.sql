@@ -1,4 +1,4 @@
--- 0009: the log of what a runtime did.
+-- 0010: the log of what a runtime did.
 
 -- Why: one row for each event of a log, for people who look for a cause.
 -- Written by: runtimes, and import. Rows leave: by retention, oldest first.

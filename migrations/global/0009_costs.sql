@@ -1,4 +1,4 @@
--- 0008: what model calls cost, at the price they were recorded with.
+-- 0009: what model calls cost, at the price they were recorded with.
 
 -- Why: one row for each call of a model. Remaining budget is derived from the rows and never stored.
 -- Written by: whoever calls models, and import. Rows leave: never by themselves.
