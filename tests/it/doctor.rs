@@ -3,6 +3,7 @@
 mod acp;
 mod again;
 mod cases;
+mod costs;
 mod crash;
 mod devices;
 mod failure;
@@ -17,4 +18,5 @@ mod scale;
 mod space;
 mod state;
 mod stop;
+mod trace;
 mod undo;
