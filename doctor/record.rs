@@ -25,6 +25,7 @@ pub(crate) mod kind {
     pub(crate) const DEVICE: &str = "devices";
     pub(crate) const ACP_SESSION: &str = "ACP sessions";
     pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";
+    pub(crate) const CACHED_VECTOR: &str = "cached vectors";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 
@@ -106,6 +107,8 @@ pub(crate) enum Item {
         /// The record.
         record: Record,
     },
+    /// An agent that was, even if nothing else of it came in.
+    Agent(AgentId),
     /// A record that another one already stands for.
     Merged {
         /// Its kind.
