@@ -9,6 +9,7 @@ use zeroclaw::model::{AgentId, AgentStatus, SourceState, SourceStatus, Tier};
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
+use super::progress::Progress;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::brain_db::Whose;
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
@@ -52,6 +53,13 @@ pub(crate) struct PlannedSource {
     pub(crate) survey: Survey,
 }
 
+impl PlannedSource {
+    /// Its bytes and records, for who says how far it is.
+    pub(crate) fn measure(&self) -> (u64, u64) {
+        (self.source.bytes, self.survey.records())
+    }
+}
+
 /// All that is to happen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -71,6 +79,15 @@ impl Plan {
         self.sources
             .iter()
             .any(|planned| matches!(planned.action, Action::Import | Action::Archive))
+    }
+
+    /// Records of all sources that come in.
+    pub(crate) fn import_records(&self) -> u64 {
+        let imports = self
+            .sources
+            .iter()
+            .filter(|planned| planned.action == Action::Import);
+        imports.map(|planned| planned.survey.records()).sum()
     }
 
     /// Bytes of all sources that come in.
@@ -95,6 +112,8 @@ pub(crate) struct Install<'a> {
     pub(crate) owners: &'a Owners,
     /// For private copies.
     pub(crate) scratch: &'a Path,
+    /// Hears how far it is.
+    pub(crate) progress: &'a Progress,
 }
 
 /// Reads one source into `sink`.
@@ -182,14 +201,20 @@ pub(crate) async fn plan(
         ..Plan::default()
     };
     let mut needed = BTreeSet::new();
+    let bytes = scan.sources.iter().map(|source| source.bytes).sum();
+    install.progress.begin("look", bytes, 0);
     for source in scan.sources {
         let planned = decide(source, install, earlier, root_tag, is_foreign).await;
         if planned.action == Action::Import {
             needed.extend(planned.survey.agents.keys().flatten().cloned());
         }
+        install
+            .progress
+            .advance(planned.source.bytes, planned.survey.records());
         plan.findings.extend(findings(&planned));
         plan.sources.push(planned);
     }
+    install.progress.end();
     plan.findings.extend(half_renamed(&needed, install));
     if plan.has_work() {
         for alias in owners.config().agents.keys() {

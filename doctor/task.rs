@@ -1,10 +1,8 @@
 //! What doctor is asked to look at, and why it may not be able to.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use zeroclaw::clock::Clock;
 use zeroclaw::config::{Config, ConfigError};
 use zeroclaw::fs::{FsError, Layout};
@@ -14,7 +12,9 @@ use zeroclaw::service::ServiceError;
 use super::owner::Owners;
 use super::plan::{self, Earlier, Plan};
 use super::preflight::PreflightError;
+use super::progress::Progress;
 use super::scan::{root_tag, scan};
+use super::stop::{Stop, Stopped};
 
 /// What to look at, and how.
 #[derive(Clone, Debug)]
@@ -29,6 +29,10 @@ pub(crate) struct Task {
     pub(crate) agent_map: BTreeMap<String, String>,
     /// The time.
     pub(crate) clock: Clock,
+    /// Hears how far it is.
+    pub(crate) progress: Progress,
+    /// Says when to stop.
+    pub(crate) stop: Stop,
 }
 
 /// Why a look or a run could not be carried out.
@@ -52,6 +56,9 @@ pub(crate) enum DoctorError {
         /// Which, and its version.
         what: String,
     },
+    /// It was asked to stop.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// The foreign root is no folder.
     #[error("{} is no folder", .path.display())]
     NoSuchRoot {
@@ -107,6 +114,7 @@ impl Task {
             root: self.source_root(),
             owners: &owners,
             scratch,
+            progress: &self.progress,
         };
         Ok(plan::plan(found, install, earlier, &self.tag(), self.from.is_some()).await)
     }
@@ -123,18 +131,7 @@ impl DoctorError {
             Self::Preflight(_) => ErrorKind::NoSpace,
             Self::NewerTier { .. } => ErrorKind::NewerSchema,
             Self::NoSuchRoot { .. } => ErrorKind::NotFound,
+            Self::Stopped(_) => ErrorKind::Internal,
         }
     }
-}
-
-/// A folder for private copies, gone with its value.
-pub(crate) fn private_folder() -> Result<TempDir, FsError> {
-    let made = tempfile::Builder::new()
-        .prefix("zeroclaw-doctor-")
-        .permissions(PermissionsExt::from_mode(0o700))
-        .tempdir();
-    made.map_err(FsError::at(
-        "making a private folder",
-        &std::env::temp_dir(),
-    ))
 }
