@@ -16,7 +16,7 @@ use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    acp_db, brain_db, cron_db, deleted_agent, devices_db, paired_tokens, sessions_db,
+    acp_db, brain_db, costs, cron_db, deleted_agent, devices_db, paired_tokens, sessions_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -135,6 +135,8 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::Costs => costs::read(path, owners, sink).await,
+        Format::Trace => trace::read(path, owners, sink).await,
         Format::DeletedAgent => deleted_agent::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         Format::SessionsDb
@@ -173,7 +175,9 @@ async fn read_database<S: Sink>(
         Format::SessionLines
         | Format::ArchivedSessionLines
         | Format::PairedTokens
-        | Format::DeletedAgent => Err(not_plain(source)),
+        | Format::DeletedAgent
+        | Format::Costs
+        | Format::Trace => Err(not_plain(source)),
     }
 }
 
