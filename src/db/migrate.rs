@@ -98,9 +98,10 @@ const AGENT: &[(&str, &str)] = &[
         "tool_artifacts",
         include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
+    ("vfs", include_str!("../../migrations/agent/0007_vfs.sql")),
     (
         "living_sessions",
-        include_str!("../../migrations/agent/0007_living_sessions.sql"),
+        include_str!("../../migrations/agent/0008_living_sessions.sql"),
     ),
 ];
 

@@ -22,6 +22,9 @@ use crate::model::Tier;
 /// A connection that reads; it goes back to its pool when dropped.
 pub type Reader = PoolConnection<Sqlite>;
 
+/// A connection that sees one instant for as long as it is kept; the log grows meanwhile.
+pub type ReadTx = sqlx::Transaction<'static, Sqlite>;
+
 /// How long a connection waits for another process: longer than the slowest commit measured
 /// (0.6 s behind a forgotten reader), shorter than a person's patience.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -246,6 +249,18 @@ impl Db {
     pub async fn read(&self) -> Result<Reader, DbError> {
         self.readers
             .acquire()
+            .await
+            .map_err(|error| DbError::from(error).at(&self.path))
+    }
+
+    /// A connection that sees the database as it is now, whatever is written meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Db::read`].
+    pub async fn read_instant(&self) -> Result<ReadTx, DbError> {
+        self.readers
+            .begin()
             .await
             .map_err(|error| DbError::from(error).at(&self.path))
     }

@@ -96,6 +96,9 @@ pub enum ServiceError {
     /// An agent was not moved.
     #[error(transparent)]
     Move(#[from] super::agent_move::MoveError),
+    /// A file or folder was not read or changed.
+    #[error(transparent)]
+    Vfs(#[from] super::vfs::VfsError),
 }
 
 impl From<DbError> for ServiceError {
@@ -124,6 +127,7 @@ impl ServiceError {
             Self::Config(_) | Self::Conflict { .. } | Self::Protected { .. } => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
             Self::Move(error) => error.kind(),
+            Self::Vfs(error) => error.kind(),
         }
     }
 
@@ -145,6 +149,7 @@ impl ServiceError {
             Self::Move(error) => Some(error.hint()),
             Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
+            Self::Vfs(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

@@ -33,6 +33,7 @@ mod tool_artifact;
 mod transcript;
 mod turn;
 pub mod undo;
+mod vfs;
 
 pub use agent::AgentOverview;
 pub use branch::Moved;
@@ -54,6 +55,7 @@ pub use session_remove::{
 pub use status::{StatusReport, TierStatus};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

@@ -18,3 +18,4 @@ mod guard;
 mod schema;
 mod store;
 mod support;
+mod vfs;

@@ -14,3 +14,4 @@ pub mod session_copy;
 pub mod snapshot;
 pub mod tool_artifact;
 pub mod transcript;
+pub mod vfs;
