@@ -301,7 +301,7 @@ pub(super) async fn insert_events(
     });
     let done = done.collect();
     if let [event] = rows.as_slice() {
-        let inserted = append::one(tx, stand, event, 1 + CATCH_UP).await;
+        let inserted = append::one(tx, stand, event).await;
         inserted.map_err(|error| taken(error, session_id))?;
         return Ok(done);
     }

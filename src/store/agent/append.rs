@@ -8,7 +8,10 @@ use crate::db::WriteTx;
 use crate::model::NewEvent;
 use crate::store::StoreError;
 
-/// Numbers name the same value in each statement.
+/// Numbers name the same value in each statement. The driver counts numbers that a statement skips as values used up, so
+/// the last one takes none.
+///
+/// Up to 64 events that an import left are indexed on the way: the index catches up, and the append stays short.
 const ONE: &str = "
     INSERT INTO transcript_events (session_no, seq, event_type, role, created_at_ms, text, event_json)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
@@ -22,21 +25,14 @@ const ONE: &str = "
     INSERT INTO transcript_events_fts (rowid, text)
     SELECT event_no, text FROM transcript_events
     WHERE event_no > (SELECT ifnull(max(id), 0) FROM transcript_events_fts_docsize)
-    ORDER BY event_no LIMIT ?11";
+    ORDER BY event_no LIMIT 65";
 
 /// Inserts an event behind the last place of a session, indexes and counts it, and lets the session stand at it.
-///
-/// * `index`: most events to index, those that others left included.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when SQLite fails or the event's id or key is taken.
-pub async fn one(
-    tx: &mut WriteTx<'_>,
-    stand: &Stand,
-    event: &NewEvent,
-    index: i64,
-) -> Result<(), StoreError> {
+pub async fn one(tx: &mut WriteTx<'_>, stand: &Stand, event: &NewEvent) -> Result<(), StoreError> {
     sqlx::query(ONE)
         .bind(stand.session_no)
         .bind(stand.last_seq + 1)
@@ -48,7 +44,6 @@ pub async fn one(
         .bind(&event.event_id)
         .bind(&event.parent_id)
         .bind(&event.idempotency_key)
-        .bind(index)
         .execute(&mut **tx)
         .await?;
     Ok(())
