@@ -13,7 +13,10 @@ use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, cron_db, devices_db, paired_tokens, sessions_db};
+use super::sources::zeroclaw::{
+    audit_db, brain_db, cron_db, devices_db, heartbeat_db, knowledge_db, paired_tokens,
+    sessions_db, sop_db,
+};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -114,9 +117,7 @@ pub(crate) async fn read<S: Sink>(
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
-        Format::SessionsDb | Format::BrainDb | Format::CronDb | Format::DevicesDb => {
-            Err(not_plain(source))
-        }
+        _ => Err(not_plain(source)),
     }
 }
 
@@ -142,6 +143,10 @@ async fn read_database<S: Sink>(
             let pairing = PairedTokens::load(install.root)?.pairing();
             devices_db::read(db, &pairing, sink).await
         }
+        Format::SopDb => sop_db::read(db, sink).await,
+        Format::HeartbeatDb => heartbeat_db::read(db, owners, sink).await,
+        Format::KnowledgeDb => knowledge_db::read(db, sink).await,
+        Format::AuditDb => audit_db::read(db, owners, sink).await,
         Format::SessionLines | Format::ArchivedSessionLines | Format::PairedTokens => {
             Err(not_plain(source))
         }

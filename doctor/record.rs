@@ -22,6 +22,13 @@ pub(crate) mod kind {
     pub(crate) const HEARTBEAT_RUN: &str = "heartbeat runs";
     pub(crate) const TASK: &str = "tasks";
     pub(crate) const DEVICE: &str = "devices";
+    pub(crate) const FLOW: &str = "flow runs";
+    pub(crate) const FLOW_EVENT: &str = "flow events";
+    pub(crate) const FLOW_PROPOSAL: &str = "flow proposals";
+    pub(crate) const FLOW_CLAIM: &str = "flow claims";
+    pub(crate) const KNOWLEDGE_NODE: &str = "knowledge nodes";
+    pub(crate) const KNOWLEDGE_EDGE: &str = "knowledge edges";
+    pub(crate) const AUDIT_EVENT: &str = "audit events";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 
@@ -126,6 +133,17 @@ pub(crate) enum Item {
         /// What.
         message: String,
     },
+}
+
+impl Item {
+    /// A note on a record of which a part is not as its format promises.
+    pub(crate) fn odd(place: &str, message: String) -> Self {
+        Self::Note {
+            code: "odd-value",
+            place: place.to_owned(),
+            message,
+        }
+    }
 }
 
 /// A record that cannot be taken, with what there is of it.

@@ -13,7 +13,10 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod audit;
 mod device;
+mod flow;
+mod knowledge;
 mod task;
 
 /// Rows looked up and written at once.
@@ -210,4 +213,10 @@ macro_rules! rows {
 rows! {
     Task: zeroclaw::model::TaskRun,
     Device: zeroclaw::model::PairedDevice,
+    Flow: zeroclaw::model::FlowRun,
+    FlowEvent: zeroclaw::model::FlowEvent,
+    FlowProposal: zeroclaw::model::FlowProposal,
+    KnowledgeNode: zeroclaw::model::KnowledgeNode,
+    KnowledgeEdge: zeroclaw::model::KnowledgeEdge,
+    AuditEvent: zeroclaw::model::AuditEvent,
 }

@@ -74,6 +74,27 @@ const GLOBAL: &[(&str, Decision)] = &[
         "device_auth_tokens",
         DropRows("digests of the tokens of paired devices: pair them again"),
     ),
+    (
+        "flow_runs",
+        Keep("what was done and said, as in transcripts"),
+    ),
+    (
+        "flow_events",
+        Keep("what was done and said, as in transcripts"),
+    ),
+    (
+        "flow_proposals",
+        Keep("procedures as agents wrote them: told to be inside"),
+    ),
+    ("knowledge_nodes", Keep("what is known: told to be inside")),
+    (
+        "knowledge_edges",
+        Keep("how what is known belongs together"),
+    ),
+    (
+        "audit_events",
+        Keep("what was done to memories, as they were asked for"),
+    ),
 ];
 
 const CRON_JOBS: &[Scrub] = &[

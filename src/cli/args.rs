@@ -8,7 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, backup, cron, db, device, init, memory, session, status,
+    CliError, Context, Exit, agent, audit, backup, cron, db, device, flow, init, knowledge, memory,
+    session, status,
 };
 
 /// When to use colour.
@@ -78,6 +79,12 @@ pub(crate) enum Command {
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
     Devices(device::DevicesCommand),
+    #[command(display_order = 15, subcommand)]
+    Flows(flow::FlowsCommand),
+    #[command(display_order = 16, subcommand)]
+    Knowledge(knowledge::KnowledgeCommand),
+    #[command(display_order = 17, subcommand)]
+    Audit(audit::AuditCommand),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
     #[command(display_order = 20, subcommand)]
@@ -99,6 +106,9 @@ impl Command {
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
+            Self::Flows(command) => command.run(context).await,
+            Self::Knowledge(command) => command.run(context).await,
+            Self::Audit(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,
             Self::Db(command) => command.run(context).await,
         }

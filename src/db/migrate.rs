@@ -58,6 +58,18 @@ const GLOBAL: &[(&str, &str)] = &[
         "devices",
         include_str!("../../migrations/global/0007_devices.sql"),
     ),
+    (
+        "flows",
+        include_str!("../../migrations/global/0008_flows.sql"),
+    ),
+    (
+        "knowledge",
+        include_str!("../../migrations/global/0009_knowledge.sql"),
+    ),
+    (
+        "audit",
+        include_str!("../../migrations/global/0010_audit.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

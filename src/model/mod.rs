@@ -5,12 +5,15 @@
 
 mod agent;
 mod artifact;
+mod audit;
 mod backup;
 mod check;
 mod cron;
 mod device;
 mod failure;
+mod flow;
 mod ids;
+mod knowledge;
 mod memory;
 mod migration;
 mod page;
@@ -22,6 +25,7 @@ mod transcript;
 
 pub use agent::{AgentRecord, AgentStatus};
 pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
+pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
@@ -29,7 +33,9 @@ pub use cron::{
 };
 pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use failure::ErrorKind;
+pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
+pub use knowledge::{KnowledgeEdge, KnowledgeNode};
 pub use memory::{MemoryHit, MemoryRecord};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,

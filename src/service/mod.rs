@@ -6,14 +6,17 @@
 
 mod agent;
 pub mod agent_move;
+mod audit;
 pub mod backup;
 mod check;
 mod cron;
 mod device;
 mod dispatch;
 mod error;
+mod flow;
 mod history;
 mod import;
+mod knowledge;
 mod memory;
 mod open;
 mod request;
@@ -23,8 +26,10 @@ pub mod undo;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;
+pub use flow::FlowOverview;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
+pub use knowledge::KnowledgeOverview;
 pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};

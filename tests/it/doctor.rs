@@ -5,6 +5,8 @@ mod cases;
 mod crash;
 mod devices;
 mod failure;
+mod flows;
+mod knowledge;
 mod messages;
 mod modes;
 mod owners;

@@ -1,12 +1,15 @@
 //! Rows of the control plane.
 
 pub mod agent;
+pub mod audit;
 pub mod backup;
 pub mod continuation;
 pub mod cron;
 pub mod delivery;
 pub mod device;
+pub mod flow;
 pub mod goal;
+pub mod knowledge;
 pub mod lease;
 pub mod migration;
 pub mod settlement;

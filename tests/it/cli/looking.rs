@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 17] = [
+    let plain: [&[&str]; 23] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -17,6 +17,12 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["cron", "list"],
         &["cron", "runs"],
         &["devices", "list"],
+        &["flows", "list"],
+        &["flows", "show", "flow-1"],
+        &["flows", "proposals"],
+        &["knowledge", "list"],
+        &["knowledge", "show", "node-1"],
+        &["audit", "list"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["db", "check"],
@@ -61,6 +67,10 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["cron", "list"],
         &["cron", "runs"],
         &["devices", "list"],
+        &["flows", "list"],
+        &["flows", "proposals"],
+        &["knowledge", "list"],
+        &["audit", "list"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

@@ -28,7 +28,8 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
     let jobs = state.jobs();
     let of = |agent: &str| jobs.iter().filter(|job| job.1 == agent).count();
     assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
-    assert_eq!(state.runs(), 9);
+    // Runs of jobs, and two heartbeats.
+    assert_eq!(state.runs(), 11);
     assert_eq!(state.count(&state.global(), "device_auth_tokens"), 4);
     assert!(state.complaints().is_empty(), "{:?}", state.complaints());
 }
@@ -67,6 +68,21 @@ fn balances_as_the_recipe_says(report: &Value) {
         ),
         ("data/devices.db", json!({"devices": all(3)})),
         (
+            "data/sop/runs.db",
+            json!({
+                "flow runs": all(3), "flow events": all(2), "flow proposals": all(1), "flow claims": merged(1),
+            }),
+        ),
+        (
+            "data/heartbeat/history.db",
+            json!({"heartbeat runs": all(2)}),
+        ),
+        (
+            "knowledge.db",
+            json!({"knowledge nodes": all(2), "knowledge edges": all(1)}),
+        ),
+        ("data/memory/audit.db", json!({"audit events": all(2)})),
+        (
             "config.toml",
             json!({"devices": {"records": 3, "imported": 1, "present": 2, "merged": 0, "refused": 0}}),
         ),
@@ -74,7 +90,7 @@ fn balances_as_the_recipe_says(report: &Value) {
     for (path, counts) in wanted {
         assert_eq!(source(report, path).unwrap()["counts"], counts, "{path}");
     }
-    assert_eq!(report["sources"].as_array().unwrap().len(), 9);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 13);
     assert_eq!(report["total"]["refused"], 0);
     let torn = source(report, "data/sessions/telegram_main_43_tide.jsonl").unwrap();
     assert_eq!(torn["partial_tails"].as_array().unwrap().len(), 1);
@@ -95,7 +111,7 @@ fn c28_a_look_at_the_sample_names_every_source_changes_nothing_and_exits_7() {
         assert!(looked.stdout.contains(source["path"].as_str().unwrap()));
     }
     assert_eq!(report["changed"], false);
-    assert_eq!(report["sources"].as_array().unwrap().len(), 9);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 13);
 }
 
 #[test]
@@ -134,6 +150,7 @@ fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
         .iter()
         .filter(|entry| !entry.sha256.is_empty())
         .map(|entry| PathBuf::from("data").join(String::from_utf8(entry.path.clone()).unwrap()))
+        .chain([PathBuf::from("knowledge.db")])
         .map(|path| (path.clone(), digest_of(&install.path(&path))))
         .collect();
     let kept = ["config.toml", ".secret_key"].map(|name| digest_of(&install.path(name)));

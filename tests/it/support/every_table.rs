@@ -101,6 +101,12 @@ const GLOBAL: &[(&str, Values)] = &[
         "device_auth_tokens",
         &[("token_sha256", DIGEST), ("status", "'revoked'")],
     ),
+    ("flow_runs", &[("status", "'paused'")]),
+    ("flow_events", &[]),
+    ("flow_proposals", &[("status", "'stale'")]),
+    ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
+    ("knowledge_edges", &[]),
+    ("audit_events", &[("agent_id", "'atlas'")]),
 ];
 
 /// One agent's data.
