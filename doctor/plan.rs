@@ -14,7 +14,7 @@ use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    audit_db, brain_db, cron_db, devices_db, heartbeat_db, knowledge_db, paired_tokens,
+    acp_db, audit_db, brain_db, cron_db, devices_db, heartbeat_db, knowledge_db, paired_tokens,
     sessions_db, sop_db,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
@@ -130,6 +130,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, owners, sink).await,
         Format::CronDb => {
             let place = if source.is_current_place {

@@ -13,11 +13,13 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod acp;
 mod audit;
 mod device;
 mod flow;
 mod knowledge;
 mod task;
+mod tool_artifact;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -213,6 +215,8 @@ macro_rules! rows {
 rows! {
     Task: zeroclaw::model::TaskRun,
     Device: zeroclaw::model::PairedDevice,
+    AcpSession: zeroclaw::model::AcpSession,
+    ToolArtifact: zeroclaw::model::ToolArtifact,
     Flow: zeroclaw::model::FlowRun,
     FlowEvent: zeroclaw::model::FlowEvent,
     FlowProposal: zeroclaw::model::FlowProposal,

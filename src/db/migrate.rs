@@ -59,16 +59,20 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0007_devices.sql"),
     ),
     (
+        "acp_sessions",
+        include_str!("../../migrations/global/0008_acp_sessions.sql"),
+    ),
+    (
         "flows",
-        include_str!("../../migrations/global/0008_flows.sql"),
+        include_str!("../../migrations/global/0009_flows.sql"),
     ),
     (
         "knowledge",
-        include_str!("../../migrations/global/0009_knowledge.sql"),
+        include_str!("../../migrations/global/0010_knowledge.sql"),
     ),
     (
         "audit",
-        include_str!("../../migrations/global/0010_audit.sql"),
+        include_str!("../../migrations/global/0011_audit.sql"),
     ),
 ];
 
@@ -93,6 +97,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "run_artifacts",
         include_str!("../../migrations/agent/0005_run_artifacts.sql"),
+    ),
+    (
+        "tool_artifacts",
+        include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
 ];
 
