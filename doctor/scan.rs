@@ -12,13 +12,15 @@ use super::finding::{Finding, Level};
 use super::names::{Ending, escaped, split_name, unescaped};
 use super::sources::ReadError;
 use super::sources::sqlite::{LegacyDb, is_sqlite};
-use super::sources::zeroclaw::elsewhere::{Target, configured};
-use super::sources::zeroclaw::estop;
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::sessions_db;
 use super::sources::zeroclaw::surfaces::{Fate, Format, OTHERS, PLACES, SESSION_FOLDERS, Shape};
 use super::split_log;
 use super::units::{hex, stable_id};
+
+mod told;
+
+use told::{elsewhere, emergency_stop, sealed_tokens, unknown_pairing};
 
 /// What is to happen with a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,65 +129,9 @@ pub(crate) async fn scan(root: &Path, scratch: &Path) -> Result<Scan, FsError> {
             store(root, &relative, place.format, place.is_current, &mut scan)?;
         }
     }
-    emergency_stop(root, Path::new(EMERGENCY_STOP), &mut scan);
+    emergency_stop(root, &mut scan);
     others(root, &mut scan)?;
     Ok(scan)
-}
-
-/// Where the emergency stop is unless the configuration says otherwise.
-const EMERGENCY_STOP: &str = "estop-state.json";
-
-/// Adds what the configuration puts elsewhere inside the root, and names what it puts outside.
-fn elsewhere(root: &Path, scan: &mut Scan) -> Result<(), FsError> {
-    for found in configured(root) {
-        match (found.target, found.place) {
-            (Target::Source(format), Ok(relative)) => {
-                let is_usual = PLACES
-                    .iter()
-                    .any(|place| Path::new(place.pattern) == relative);
-                if !is_usual {
-                    store(root, &relative, format, true, scan)?;
-                }
-            }
-            (Target::EmergencyStop, Ok(relative)) => {
-                if relative != Path::new(EMERGENCY_STOP) {
-                    emergency_stop(root, &relative, scan);
-                }
-            }
-            (_, Err(path)) => {
-                let message = format!(
-                    "{} puts it outside of the root; nothing of it was taken",
-                    found.key
-                );
-                let remedy = format!(
-                    "put the file in its usual place and take {} out of config.toml, then run `zeroclaw doctor --fix` again",
-                    found.key
-                );
-                let place = path.display().to_string();
-                let finding = Finding::new("outside-root", Level::Warning, place, message);
-                scan.findings.push(finding.with_remedy(remedy));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// An emergency stop that is in force stays so, and is told; one behind a link cannot be judged.
-fn emergency_stop(root: &Path, relative: &Path, scan: &mut Scan) {
-    let path = root.join(relative);
-    let in_force = if is_link(&path) {
-        Some("whatever the linked file says".to_owned())
-    } else {
-        estop::in_force(&path)
-    };
-    if let Some(what) = in_force {
-        let message =
-            format!("an emergency stop is in force for {what}; an import does not lift it");
-        let finding = Finding::new("emergency-stop", Level::Warning, escaped(relative), message);
-        scan.findings.push(finding.with_remedy(
-            "when its reason is gone, lift it as it was made; it stays in force until this file says otherwise",
-        ));
-    }
 }
 
 /// Paths below `root` that a pattern stands for; one without `*` stands for itself, there or not.
@@ -234,6 +180,9 @@ fn store(
     }
     let mut source = source(root, relative, format, String::new(), Disposition::Import)?;
     source.is_current_place = is_current_place;
+    if format == Format::DevicesDb {
+        scan.findings.extend(unknown_pairing(root)?);
+    }
     if format == Format::PairedTokens {
         scan.findings.extend(sealed_tokens(root)?);
         if source.bytes == 0 {
@@ -314,22 +263,6 @@ fn source(
         sha256,
         disposition,
     })
-}
-
-/// What keeps paired tokens from being known.
-fn sealed_tokens(root: &Path) -> Result<Option<Finding>, FsError> {
-    let list = PairedTokens::load(root)?;
-    let finding = list.sealed().map(|(sealed, reasons)| {
-        let message = format!(
-            "{sealed} of {} entries cannot be read: {reasons}; devices that cannot be told are not let in",
-            list.len()
-        );
-        let place = "config.toml: gateway.paired_tokens";
-        Finding::new("sealed-tokens", Level::Warning, place, message).with_remedy(
-            "put the .secret_key of this install back and run `zeroclaw doctor --fix` again; without it pair the devices again",
-        )
-    });
-    Ok(finding)
 }
 
 /// Size and digest of what counts of a source's file.

@@ -6,8 +6,8 @@
 //!
 //! Known faults: edges whose node is gone, in files written with foreign keys off: they are kept, and named.
 
-use std::collections::HashSet;
-
+use futures_util::TryStreamExt;
+use sqlx::Row;
 use zeroclaw::model::{KnowledgeEdge, KnowledgeNode, Tier};
 
 use super::super::lenient::{Lenient, sidecar};
@@ -26,6 +26,9 @@ const NODE: [&str; 8] = [
     "updated_at",
     "source_project",
 ];
+/// Edges without a node that are named, at most.
+const MAX_DANGLING: i64 = 200;
+
 const EDGE: [&str; 3] = ["from_id", "to_id", "relation"];
 
 /// Streams a store's nodes, then its edges.
@@ -37,18 +40,19 @@ pub(crate) async fn read<S: Sink>(db: &mut LegacyDb, sink: &mut S) -> Result<(),
         });
     }
     let mut out = Batcher::new(sink);
-    let known = nodes(db, &columns, &mut out).await?;
-    edges(db, &known, &mut out).await?;
+    nodes(db, &columns, &mut out).await?;
+    if !db.columns("edges").await?.is_empty() {
+        edges(db, &mut out).await?;
+        dangling(db, &mut out).await?;
+    }
     out.flush().await
 }
 
-/// Streams the nodes; gives their ids.
 async fn nodes<S: Sink>(
     db: &mut LegacyDb,
     columns: &[String],
     out: &mut Batcher<'_, S>,
-) -> Result<HashSet<String>, ReadError> {
-    let mut known = HashSet::new();
+) -> Result<(), ReadError> {
     let wanted = sidecar::with_unknown(&NODE, columns);
     let table = Table {
         name: "nodes",
@@ -77,7 +81,6 @@ async fn nodes<S: Sink>(
                 return out.push(Item::Refused(refusal), bytes).await;
             }
         };
-        known.insert(node.node_id.clone());
         let record = Item::Record {
             tier: Tier::Global,
             record: node.into(),
@@ -92,7 +95,7 @@ async fn nodes<S: Sink>(
         let place = "table nodes".to_owned();
         out.push(Item::Damage { place, reason }, 0).await?;
     }
-    Ok(known)
+    Ok(())
 }
 
 fn node(values: &Values, wanted: &[&str]) -> Result<(KnowledgeNode, Vec<String>), String> {
@@ -126,15 +129,7 @@ fn tags(joined: &str) -> Vec<String> {
         .collect()
 }
 
-/// Streams the edges; one whose node is not `known` is named.
-async fn edges<S: Sink>(
-    db: &mut LegacyDb,
-    known: &HashSet<String>,
-    out: &mut Batcher<'_, S>,
-) -> Result<(), ReadError> {
-    if db.columns("edges").await?.is_empty() {
-        return Ok(());
-    }
+async fn edges<S: Sink>(db: &mut LegacyDb, out: &mut Batcher<'_, S>) -> Result<(), ReadError> {
     let table = Table {
         name: "edges",
         wanted: &EDGE,
@@ -148,27 +143,17 @@ async fn edges<S: Sink>(
                 return out.push(Item::Refused(lost), 0).await;
             }
         };
-        let place = format!("table edges, row {}", values.rowid);
         let [Some(from_id), Some(to_id), Some(relation)] =
             [0, 1, 2].map(|column| values.hint(column))
         else {
             let refusal = Refusal {
                 kind: kind::KNOWLEDGE_EDGE,
-                place,
+                place: format!("table edges, row {}", values.rowid),
                 reason: "an end or its relation is missing or not UTF-8".to_owned(),
                 raw: values.json(&EDGE, &[]).into_bytes(),
             };
             return out.push(Item::Refused(refusal), 128).await;
         };
-        let lost: Vec<&String> = [&from_id, &to_id]
-            .into_iter()
-            .filter(|end| !known.contains(*end))
-            .collect();
-        let note = lost.first().map(|end| Item::Note {
-            code: "edge-without-node",
-            place,
-            message: format!("there is no node {end}; the edge is kept"),
-        });
         let edge = KnowledgeEdge {
             from_id,
             to_id,
@@ -178,15 +163,36 @@ async fn edges<S: Sink>(
             tier: Tier::Global,
             record: edge.into(),
         };
-        out.push(record, 128).await?;
-        match note {
-            Some(note) => out.push(note, 0).await,
-            None => Ok(()),
-        }
+        out.push(record, 128).await
     });
     if let Some(reason) = damage.await? {
         let place = "table edges".to_owned();
         out.push(Item::Damage { place, reason }, 0).await?;
+    }
+    Ok(())
+}
+
+/// Names edges whose node is not there. Of a damaged store nothing more is said than its damage.
+async fn dangling<S: Sink>(db: &mut LegacyDb, out: &mut Batcher<'_, S>) -> Result<(), ReadError> {
+    let mut rows = sqlx::query(
+        "SELECT rowid, CAST(from_id AS BLOB) FROM edges
+             WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = edges.from_id)
+         UNION ALL SELECT rowid, CAST(to_id AS BLOB) FROM edges
+             WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = edges.to_id)
+         LIMIT ?1",
+    )
+    .bind(MAX_DANGLING)
+    .fetch(&mut db.conn);
+    while let Ok(Some(row)) = rows.try_next().await {
+        let rowid: i64 = row.try_get(0)?;
+        let id: Vec<u8> = row.try_get(1)?;
+        let id = String::from_utf8_lossy(&id);
+        let note = Item::Note {
+            code: "edge-without-node",
+            place: format!("table edges, row {rowid}"),
+            message: format!("there is no node {id}; the edge is kept"),
+        };
+        out.push(note, 0).await?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::state::{State, findings, source};
 use crate::support::legacy::LegacyInstall;
+use crate::support::rows::memory;
 use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::{self, Journal};
 
@@ -304,4 +305,24 @@ fn a_store_that_the_configuration_puts_elsewhere_is_followed_inside_the_root_onl
             .unwrap()
             .contains("sop.run_state_dir")
     );
+}
+
+#[test]
+fn copies_of_runs_among_the_memories_stay_memories_and_are_no_second_run() {
+    let (home, install) = home();
+    let copy = memory(
+        "sop_run_r1",
+        "heating: completed",
+        "2026-09-01T09:05:00+02:00",
+    );
+    install
+        .sqlite(RUNS, "sop_v0_8_2.sql", &[&run("r1", 1, "completed", 1)])
+        .sqlite("data/memory/brain.db", "brain_v0_5_7.sql", &[&copy]);
+
+    fix(&home, 0);
+
+    assert_eq!(rows(&home, "SELECT count(*) FROM flow_runs"), [["1"]]);
+    home.zeroclaw(&["memory", "list"])
+        .exits(0)
+        .says("sop_run_r1");
 }
