@@ -15,11 +15,15 @@ use zeroclaw::store::StoreError;
 
 mod acp;
 mod audit;
+mod cost;
 mod device;
+mod diagnostic;
 mod flow;
 mod knowledge;
 mod task;
 mod tool_artifact;
+
+pub(crate) use diagnostic::RUNTIME_SCOPE;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -217,6 +221,8 @@ rows! {
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
+    Cost: zeroclaw::model::UsageCost,
+    Diagnostic: zeroclaw::model::DiagnosticEvent,
     Flow: zeroclaw::model::FlowRun,
     FlowEvent: zeroclaw::model::FlowEvent,
     FlowProposal: zeroclaw::model::FlowProposal,

@@ -8,8 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, audit, backup, cron, db, device, flow, init, knowledge, memory,
-    session, status,
+    CliError, Context, Exit, agent, audit, backup, cost, cron, db, device, flow, init, knowledge,
+    logs, memory, session, status,
 };
 
 /// When to use colour.
@@ -79,11 +79,15 @@ pub(crate) enum Command {
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
     Devices(device::DevicesCommand),
-    #[command(display_order = 15, subcommand)]
-    Flows(flow::FlowsCommand),
-    #[command(display_order = 16, subcommand)]
-    Knowledge(knowledge::KnowledgeCommand),
+    #[command(display_order = 15)]
+    Costs(cost::CostsArgs),
+    #[command(display_order = 16)]
+    Logs(logs::LogsArgs),
     #[command(display_order = 17, subcommand)]
+    Flows(flow::FlowsCommand),
+    #[command(display_order = 18, subcommand)]
+    Knowledge(knowledge::KnowledgeCommand),
+    #[command(display_order = 19, subcommand)]
     Audit(audit::AuditCommand),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
@@ -106,6 +110,8 @@ impl Command {
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
+            Self::Costs(args) => args.run(context).await,
+            Self::Logs(args) => args.run(context).await,
             Self::Flows(command) => command.run(context).await,
             Self::Knowledge(command) => command.run(context).await,
             Self::Audit(command) => command.run(context).await,

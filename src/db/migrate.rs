@@ -63,16 +63,24 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0008_acp_sessions.sql"),
     ),
     (
+        "costs",
+        include_str!("../../migrations/global/0009_costs.sql"),
+    ),
+    (
+        "diagnostics",
+        include_str!("../../migrations/global/0010_diagnostics.sql"),
+    ),
+    (
         "flows",
-        include_str!("../../migrations/global/0009_flows.sql"),
+        include_str!("../../migrations/global/0011_flows.sql"),
     ),
     (
         "knowledge",
-        include_str!("../../migrations/global/0010_knowledge.sql"),
+        include_str!("../../migrations/global/0012_knowledge.sql"),
     ),
     (
         "audit",
-        include_str!("../../migrations/global/0011_audit.sql"),
+        include_str!("../../migrations/global/0013_audit.sql"),
     ),
 ];
 

@@ -9,8 +9,10 @@ mod artifact;
 mod audit;
 mod backup;
 mod check;
+mod cost;
 mod cron;
 mod device;
+mod diagnostic;
 mod failure;
 mod flow;
 mod ids;
@@ -31,10 +33,12 @@ pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
+pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
 pub use device::{PairedDevice, TokenHash, TokenStatus};
+pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
 pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};

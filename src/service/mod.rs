@@ -10,8 +10,10 @@ pub mod agent_move;
 mod audit;
 pub mod backup;
 mod check;
+mod cost;
 mod cron;
 mod device;
+mod diagnostic;
 mod dispatch;
 mod error;
 mod flow;
@@ -27,6 +29,7 @@ mod tool_artifact;
 pub mod undo;
 
 pub use agent::AgentOverview;
+pub use cost::{CostPage, CostReport};
 pub use error::ServiceError;
 pub use flow::FlowOverview;
 pub use history::RunHistory;

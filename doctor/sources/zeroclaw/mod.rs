@@ -3,6 +3,7 @@
 pub(crate) mod acp_db;
 pub(crate) mod audit_db;
 pub(crate) mod brain_db;
+pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod devices_db;
 pub(crate) mod elsewhere;
@@ -15,3 +16,4 @@ pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod sop_db;
 pub(crate) mod surfaces;
+pub(crate) mod trace;

@@ -31,6 +31,10 @@ pub(crate) enum Format {
     AuditDb,
     /// The list of paired tokens in `config.toml`.
     PairedTokens,
+    /// `costs.jsonl`, and `costs.db`, which is lines too.
+    Costs,
+    /// `runtime-trace.jsonl` and its rotated parts.
+    Trace,
 }
 
 /// All formats this release reads.
@@ -43,6 +47,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::CronDb,
     Format::DevicesDb,
     Format::PairedTokens,
+    Format::Costs,
+    Format::Trace,
     Format::SopDb,
     Format::HeartbeatDb,
     Format::KnowledgeDb,
@@ -103,6 +109,8 @@ impl Format {
                 stays: true,
                 ..surface("paired-tokens", "device_auth_tokens", Plain)
             },
+            Self::Costs => surface("costs", "usage_costs", Plain),
+            Self::Trace => surface("logs", "diagnostic_events", Plain),
         }
     }
 
@@ -174,6 +182,15 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::DevicesDb, "agents/default/workspace/devices.db"),
     place(Format::DevicesDb, "workspace/devices.db"),
     place(Format::PairedTokens, "config.toml"),
+    place(Format::Costs, "data/state/costs.jsonl"),
+    place(Format::Costs, "workspace/state/costs.jsonl"),
+    place(Format::Costs, "data/.zeroclaw/costs.db"),
+    place(Format::Costs, "workspace/.zeroclaw/costs.db"),
+    lost_place(Format::Costs, "agents/default/workspace/.zeroclaw/costs.db"),
+    place(Format::Trace, "data/state/runtime-trace.jsonl"),
+    place(Format::Trace, "data/state/runtime-trace.*.jsonl"),
+    place(Format::Trace, "workspace/state/runtime-trace.jsonl"),
+    place(Format::Trace, "workspace/state/runtime-trace.*.jsonl"),
     place(Format::SopDb, "data/sop/runs.db"),
     lost_place(Format::SopDb, "agents/default/workspace/sop/runs.db"),
     place(Format::SopDb, "workspace/sop/runs.db"),
@@ -219,25 +236,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     (
         "delegate results",
         "agents/*/workspace/delegate_results/",
-        Fate::Later,
-    ),
-    ("costs", "data/state/costs.jsonl", Fate::Later),
-    ("costs", "workspace/state/costs.jsonl", Fate::Later),
-    ("costs", "data/.zeroclaw/costs.db", Fate::Later),
-    ("costs", "workspace/.zeroclaw/costs.db", Fate::Later),
-    (
-        "costs",
-        "agents/default/workspace/.zeroclaw/costs.db",
-        Fate::Later,
-    ),
-    (
-        "runtime trace",
-        "data/state/runtime-trace*.jsonl",
-        Fate::Later,
-    ),
-    (
-        "runtime trace",
-        "workspace/state/runtime-trace*.jsonl",
         Fate::Later,
     ),
     ("channel archive", "data/memory/discord.db", Fate::Later),

@@ -228,6 +228,15 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "data/memory/audit.db",
             "audit_v0_5_7.sql",
             &[&recipe.sql("audit.sql")],
+        )
+        .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"))
+        .jsonl(
+            "data/state/runtime-trace.jsonl",
+            &recipe.bytes("trace.jsonl"),
+        )
+        .jsonl(
+            "data/state/runtime-trace.20260914-080003.jsonl",
+            &recipe.bytes("trace-rotated.jsonl"),
         );
     install
 }

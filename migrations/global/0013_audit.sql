@@ -1,4 +1,4 @@
--- 0011: who looked at and changed memories.
+-- 0013: who looked at and changed memories.
 
 -- Why: what was done to memories, by whom and when, for a person who asks.
 -- Written by: memory access where it is audited, import. Rows leave: by the retention of their subject.

@@ -1,4 +1,4 @@
--- 0010: the knowledge graph.
+-- 0012: the knowledge graph.
 
 -- Why: what an install knows beside what its agents remember: patterns, decisions, people. No agent's own.
 -- Written by: knowledge tools, import. Rows leave: when a person or a tool removes them.

@@ -1,4 +1,4 @@
--- 0009: runs of standing procedures, what happened in them, and what they propose.
+-- 0011: runs of standing procedures, what happened in them, and what they propose.
 
 -- Why: one row for each run of a procedure: where it stands and what it waits for.
 -- Written by: whoever drives a run, by compare-and-set of its revision, and import. Rows leave: never by themselves.
