@@ -204,7 +204,7 @@ fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
+fn what_stays_by_design_and_is_in_force_is_named_and_exits_1() {
     let home = Sandbox::new();
     let install = copy_sample(home.root());
     let stop = br#"{"kill_all":true}"#;
@@ -222,10 +222,10 @@ fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
         std::fs::read(install.path("estop-state.json")).unwrap(),
         stop
     );
-    let not_imported = ("not-imported".to_owned(), "warning".to_owned());
+    let in_force = ("emergency-stop".to_owned(), "warning".to_owned());
     let named = findings(&report)
         .into_iter()
-        .filter(|found| *found == not_imported)
+        .filter(|found| *found == in_force)
         .count();
     assert_eq!(named, 1);
     assert!(
