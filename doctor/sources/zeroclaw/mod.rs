@@ -5,6 +5,7 @@ pub(crate) mod audit_db;
 pub(crate) mod brain_db;
 pub(crate) mod costs;
 pub(crate) mod cron_db;
+pub(crate) mod deleted_agent;
 pub(crate) mod devices_db;
 pub(crate) mod elsewhere;
 pub(crate) mod estop;
