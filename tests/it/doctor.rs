@@ -2,11 +2,14 @@
 
 mod acp;
 mod again;
+mod archives;
 mod cases;
 mod costs;
 mod crash;
 mod devices;
 mod failure;
+mod flows;
+mod knowledge;
 mod messages;
 mod modes;
 mod owners;

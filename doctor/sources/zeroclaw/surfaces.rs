@@ -17,10 +17,22 @@ pub(crate) enum Format {
     AcpDb,
     /// `brain.db`.
     BrainDb,
+    /// `discord.db`.
+    ChannelArchive,
+    /// What was kept of a deleted agent.
+    DeletedAgent,
     /// `jobs.db`.
     CronDb,
     /// `devices.db`.
     DevicesDb,
+    /// `runs.db` of standing procedures.
+    SopDb,
+    /// `history.db` of the heartbeat.
+    HeartbeatDb,
+    /// `knowledge.db`.
+    KnowledgeDb,
+    /// `audit.db` of the memories.
+    AuditDb,
     /// The list of paired tokens in `config.toml`.
     PairedTokens,
     /// `costs.jsonl`, and `costs.db`, which is lines too.
@@ -36,11 +48,17 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::ArchivedSessionLines,
     Format::AcpDb,
     Format::BrainDb,
+    Format::ChannelArchive,
+    Format::DeletedAgent,
     Format::CronDb,
     Format::DevicesDb,
     Format::PairedTokens,
     Format::Costs,
     Format::Trace,
+    Format::SopDb,
+    Format::HeartbeatDb,
+    Format::KnowledgeDb,
+    Format::AuditDb,
 ];
 
 /// What a file looks like from outside.
@@ -87,8 +105,14 @@ impl Format {
             }
             Self::AcpDb => surface("acp-sessions", "transcript_events", Database),
             Self::BrainDb => surface("memories", "memories", Database),
+            Self::ChannelArchive => surface("channel-archive", "memories", Database),
+            Self::DeletedAgent => surface("deleted-agents", "memories", Plain),
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
+            Self::SopDb => surface("flows", "flow_runs", Database),
+            Self::HeartbeatDb => surface("heartbeat", "task_runs", Database),
+            Self::KnowledgeDb => surface("knowledge", "knowledge_nodes", Database),
+            Self::AuditDb => surface("memory-audit", "audit_events", Database),
             Self::PairedTokens => Surface {
                 stays: true,
                 ..surface("paired-tokens", "device_auth_tokens", Plain)
@@ -109,6 +133,7 @@ impl Format {
         match self {
             Self::BrainDb => Some("memory/brain.db"),
             Self::DevicesDb => Some("devices.db"),
+            Self::AuditDb => Some("memory/audit.db"),
             _ => None,
         }
     }
@@ -158,9 +183,29 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::BrainDb, "data/memory/brain.db"),
     place(Format::BrainDb, "agents/default/workspace/memory/brain.db"),
     place(Format::BrainDb, "workspace/memory/brain.db"),
+    place(Format::ChannelArchive, "data/memory/discord.db"),
+    place(
+        Format::ChannelArchive,
+        "agents/default/workspace/memory/discord.db",
+    ),
+    place(Format::ChannelArchive, "workspace/memory/discord.db"),
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    // The manifest first: it says what must lie beside it, so it also goes first.
+    place(Format::DeletedAgent, "data/agents/_deleted/*/manifest.json"),
+    place(
+        Format::DeletedAgent,
+        "data/agents/_deleted/*/cascade/memory.json",
+    ),
+    place(
+        Format::DeletedAgent,
+        "data/agents/_deleted/*/cascade/cron.json",
+    ),
+    place(
+        Format::DeletedAgent,
+        "data/agents/_deleted/*/cascade/acp.json",
+    ),
     place(Format::DevicesDb, "data/devices.db"),
     place(Format::DevicesDb, "agents/default/workspace/devices.db"),
     place(Format::DevicesDb, "workspace/devices.db"),
@@ -174,6 +219,19 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::Trace, "data/state/runtime-trace.*.jsonl"),
     place(Format::Trace, "workspace/state/runtime-trace.jsonl"),
     place(Format::Trace, "workspace/state/runtime-trace.*.jsonl"),
+    place(Format::SopDb, "data/sop/runs.db"),
+    lost_place(Format::SopDb, "agents/default/workspace/sop/runs.db"),
+    place(Format::SopDb, "workspace/sop/runs.db"),
+    place(Format::HeartbeatDb, "data/heartbeat/history.db"),
+    lost_place(
+        Format::HeartbeatDb,
+        "agents/default/workspace/heartbeat/history.db",
+    ),
+    place(Format::HeartbeatDb, "workspace/heartbeat/history.db"),
+    place(Format::KnowledgeDb, "knowledge.db"),
+    place(Format::AuditDb, "data/memory/audit.db"),
+    place(Format::AuditDb, "agents/default/workspace/memory/audit.db"),
+    place(Format::AuditDb, "workspace/memory/audit.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -208,30 +266,12 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         "agents/*/workspace/delegate_results/",
         Fate::Later,
     ),
-    ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("heartbeat", "data/heartbeat/history.db", Fate::Later),
-    ("heartbeat", "workspace/heartbeat/history.db", Fate::Later),
+    ("emergency stop", "estop-state.json", Fate::Kept),
     (
-        "heartbeat",
-        "agents/default/workspace/heartbeat/history.db",
-        Fate::Later,
+        "files of deleted agents",
+        "data/agents/_deleted/*/workspace/",
+        Fate::Kept,
     ),
-    ("memory audit", "data/memory/audit.db", Fate::Later),
-    ("memory audit", "workspace/memory/audit.db", Fate::Later),
-    ("channel archive", "data/memory/discord.db", Fate::Later),
-    (
-        "channel archive",
-        "workspace/memory/discord.db",
-        Fate::Later,
-    ),
-    (
-        "channel archive",
-        "agents/default/workspace/memory/discord.db",
-        Fate::Later,
-    ),
-    ("knowledge graph", "knowledge.db", Fate::Later),
-    ("emergency stop", "estop-state.json", Fate::Later),
-    ("deleted agents", "data/agents/_deleted/", Fate::Later),
     ("Markdown memories", "data/MEMORY.md", Fate::Later),
     ("Markdown memories", "data/memory/*.md", Fate::Later),
     (
