@@ -11,7 +11,7 @@ use super::SQLITE_FLOOR;
 use super::error::{DbError, OpenError};
 use super::look::{self, Look};
 use super::migrate::{application_id, known_version, tables_of};
-use super::open::look_options;
+use super::options::look_options;
 use crate::model::Tier;
 
 /// How often a file is looked at again that changes while it is looked at, and the pause between:

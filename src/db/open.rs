@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{
-    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool};
 use tempfile::TempDir;
 
 use super::error::{DbError, OpenError};
 use super::identity::{check_sqlite, inspect, inspect_or_copy, is_empty};
 use super::look::Look;
 use super::migrate::{self, Release, known_version};
+use super::options::{
+    bulk_options, look_options, pool, pooled_options, with_layout, write_options,
+};
 use super::tx::{BulkTx, WriteTx};
 use super::writer::{BoxFuture, Writer};
 use crate::fs::{self, FileLock, LockError};
@@ -22,31 +23,8 @@ use crate::model::Tier;
 /// A connection that reads; it goes back to its pool when dropped.
 pub type Reader = PoolConnection<Sqlite>;
 
-/// How long a connection waits for another process: longer than the slowest commit measured
-/// (0.6 s behind a forgotten reader), shorter than a person's patience.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for another process that migrates the same file.
 const MIGRATE_WAIT: Duration = Duration::from_secs(30);
-/// Larger pages than SQLite's own 4 KiB made inserts of 584-byte rows 23 % faster.
-const PAGE_BYTES: u32 = 8_192;
-/// Pages in the log before the writer checkpoints: 8 MiB at our page size.
-const CHECKPOINT_PAGES: &str = "1000";
-/// The log is cut back to this after a checkpoint, bytes.
-const LOG_LIMIT_BYTES: &str = "67108864";
-/// Page cache of the writer, KiB as a negative number.
-const WRITER_CACHE: &str = "-2000";
-/// Page cache of a reader, KiB as a negative number.
-const READER_CACHE: &str = "-1000";
-/// Page cache of an import, KiB as a negative number.
-const BULK_CACHE: &str = "-65536";
-/// Rows a statement may run ahead of its reader.
-const ROW_BUFFER: usize = 1_024;
-/// An idle reader closes after this.
-const READER_IDLE: Duration = Duration::from_secs(60);
-/// Readers of the control plane: cores × 2 on the smallest machine meant.
-const GLOBAL_READERS: u32 = 4;
-/// Readers of one agent: each costs a thread and three descriptors, and agents are many.
-const AGENT_READERS: u32 = 2;
 
 /// What acknowledged means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -183,14 +161,13 @@ impl Db {
         }
         let options = write_options(path, access.durability);
         let conn = options.clone().connect_here().await.map_err(named)?;
-        let reads = read_options(path).pragma("cache_size", READER_CACHE);
         Ok(Self {
             path: path.to_owned(),
             tier: tier.clone(),
-            readers: pool(reads, tier),
+            readers: pool(pooled_options(path), tier),
             writer: Some(Writer::start(conn, path.to_owned())),
             version: known_version(tier),
-            bulk: write_options(path, Durability::Full).pragma("cache_size", BULK_CACHE),
+            bulk: bulk_options(path),
             _copy: None,
         })
     }
@@ -320,78 +297,4 @@ async fn lock_migration(path: &Path, lock: &Path) -> Result<FileLock, OpenError>
         }),
         Err(_) => Err(DbError::stopped().at(path).into()),
     }
-}
-
-fn base_options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(false)
-        .busy_timeout(BUSY_TIMEOUT)
-        .foreign_keys(true)
-        .row_buffer_size(ROW_BUFFER)
-        // A statement may hold what somebody said, and a slow disk is no news to who waits for it.
-        .disable_statement_logging()
-        // Sorting and scratch tables stay off the disk, where they would not be private.
-        .pragma("temp_store", "MEMORY")
-        // A schema is input: it may not reach functions with side effects.
-        .pragma("trusted_schema", "OFF")
-}
-
-pub(super) fn write_options(path: &Path, durability: Durability) -> SqliteConnectOptions {
-    let journal = match fs::space::filesystem(path) {
-        // A log shared through memory needs one machine: elsewhere it corrupts.
-        Ok(fs::FilesystemKind::Network(_) | fs::FilesystemKind::CrossVm(_)) => {
-            SqliteJournalMode::Delete
-        }
-        // What cannot be told apart is taken as local, as SQLite itself would.
-        Ok(fs::FilesystemKind::Local | fs::FilesystemKind::Volatile(_)) | Err(_) => {
-            SqliteJournalMode::Wal
-        }
-    };
-    let synchronous = match durability {
-        Durability::Full => SqliteSynchronous::Full,
-        Durability::Normal => SqliteSynchronous::Normal,
-    };
-    base_options(path)
-        .journal_mode(journal)
-        .synchronous(synchronous)
-        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
-        .pragma("journal_size_limit", LOG_LIMIT_BYTES)
-        .pragma("cache_size", WRITER_CACHE)
-        .optimize_on_close(true, 400)
-}
-
-/// What is decided when a file is made. Said to a file that exists, the second would be a write, and a
-/// sync, at every open.
-fn with_layout(options: SqliteConnectOptions) -> SqliteConnectOptions {
-    options
-        .page_size(PAGE_BYTES)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
-}
-
-pub(super) fn read_options(path: &Path) -> SqliteConnectOptions {
-    base_options(path)
-        .read_only(true)
-        .pragma("query_only", "ON")
-}
-
-pub(super) fn look_options(path: &Path, look: &Look) -> SqliteConnectOptions {
-    match look {
-        Look::Immutable => read_options(path).immutable(true),
-        Look::Shared => read_options(path),
-        Look::Copy(_, copy) => read_options(copy),
-    }
-}
-
-fn pool(options: SqliteConnectOptions, tier: &Tier) -> SqlitePool {
-    let size = match tier {
-        Tier::Global => GLOBAL_READERS,
-        Tier::Agent(_) => AGENT_READERS,
-    };
-    SqlitePoolOptions::new()
-        .min_connections(0)
-        .max_connections(size)
-        .idle_timeout(READER_IDLE)
-        .test_before_acquire(false)
-        .connect_lazy_with(options)
 }
