@@ -16,6 +16,7 @@ mod quarantine;
 mod record;
 mod report;
 mod retire;
+mod rows;
 mod run;
 mod safety;
 mod scan;

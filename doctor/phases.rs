@@ -17,7 +17,7 @@ use super::apply::{Applied, Applier, Transactions, commit};
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
-use super::plan::{self, Action, DAMAGED, Plan, PlannedSource};
+use super::plan::{self, Action, DAMAGED, Install, Plan, PlannedSource};
 use super::report::{Report, SourceReport, refused};
 use super::run::owner;
 use super::safety;
@@ -129,6 +129,14 @@ impl Run<'_> {
             self.importer.index(&agent).await?;
         }
         self.finish(report).await
+    }
+
+    fn install(&self) -> Install<'_> {
+        Install {
+            root: self.task.source_root(),
+            owners: &self.owners,
+            scratch: self.scratch,
+        }
     }
 
     async fn enter(&mut self, phase: RunPhase) -> Result<(), DoctorError> {
@@ -269,7 +277,7 @@ impl Run<'_> {
         for &at in batch {
             let planned = &sources[at];
             let mut applier = Applier::new(self.importer, &self.record.id, planned, &mut open);
-            plan::read(&planned.source, &self.owners, self.scratch, &mut applier).await?;
+            plan::read(&planned.source, self.install(), &mut applier).await?;
             let applied = applier
                 .finish(&|applied| self.receipt_of(planned, applied))
                 .await?;
@@ -337,7 +345,7 @@ impl Run<'_> {
             source_key: planned.source_key.clone(),
             migration_kind: format!("zeroclaw.{}", planned.source.format.surface()),
             source_path: planned.source.name(),
-            target_table: planned.source.format.target_table().to_owned(),
+            target_table: planned.source.format.about().table.to_owned(),
             source_sha256: planned.source.sha256.clone(),
             source_size_bytes: i64::try_from(planned.source.bytes).unwrap_or(i64::MAX),
             total,
@@ -370,7 +378,7 @@ impl Run<'_> {
             return Ok(true);
         }
         let mut verifier = Verifier::new(self.importer);
-        let read = plan::read(&planned.source, &self.owners, self.scratch, &mut verifier).await;
+        let read = plan::read(&planned.source, self.install(), &mut verifier).await;
         let expected = receipt.total.imported + receipt.total.present;
         let unproven = match read {
             // A source that changed under the import is not the one that was imported.

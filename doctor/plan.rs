@@ -82,35 +82,70 @@ impl Plan {
 /// What earlier receipts say, by source.
 pub(crate) type Earlier = BTreeMap<String, SourceState>;
 
+/// What readers need to know beside their own file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Install<'a> {
+    /// The root that is imported from.
+    #[expect(
+        dead_code,
+        reason = "readers of stores that name files elsewhere come next"
+    )]
+    pub(crate) root: &'a Path,
+    /// Whose records are.
+    pub(crate) owners: &'a Owners,
+    /// For private copies.
+    pub(crate) scratch: &'a Path,
+}
+
 /// Reads one source into `sink`.
 pub(crate) async fn read<S: Sink>(
     source: &Source,
-    owners: &Owners,
-    scratch: &Path,
+    install: Install<'_>,
     sink: &mut S,
 ) -> Result<(), ReadError> {
-    if !source.format.is_sqlite() {
-        let standing = match source.format {
-            Format::ArchivedSessionLines => Standing::Archived,
-            _ => Standing::Live,
-        };
-        return session_lines::read(&source.path, &source.key, standing, owners, sink).await;
+    if source.format.is_sqlite() {
+        let mut db = LegacyDb::open(&source.path, install.scratch).await?;
+        let read = read_database(source, &mut db, install, sink).await;
+        db.close().await;
+        return read;
     }
-    let mut db = LegacyDb::open(&source.path, scratch).await?;
-    let read = match source.format {
-        Format::SessionsDb => sessions_db::read(&mut db, owners, sink).await,
-        Format::BrainDb => brain_db::read(&mut db, owners, sink).await,
-        _ => {
+    let owners = install.owners;
+    let (path, key) = (&source.path, &source.key);
+    match source.format {
+        Format::SessionLines => session_lines::read(path, key, Standing::Live, owners, sink).await,
+        Format::ArchivedSessionLines => {
+            session_lines::read(path, key, Standing::Archived, owners, sink).await
+        }
+        Format::SessionsDb | Format::BrainDb | Format::CronDb => Err(not_plain(source)),
+    }
+}
+
+async fn read_database<S: Sink>(
+    source: &Source,
+    db: &mut LegacyDb,
+    install: Install<'_>,
+    sink: &mut S,
+) -> Result<(), ReadError> {
+    let owners = install.owners;
+    match source.format {
+        Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::BrainDb => brain_db::read(db, owners, sink).await,
+        Format::CronDb => {
             let place = if source.is_current_place {
                 cron_db::Place::Current
             } else {
                 cron_db::Place::Misplaced
             };
-            cron_db::read(&mut db, place, owners, sink).await
+            cron_db::read(db, place, owners, sink).await
         }
-    };
-    db.close().await;
-    read
+        Format::SessionLines | Format::ArchivedSessionLines => Err(not_plain(source)),
+    }
+}
+
+fn not_plain(source: &Source) -> ReadError {
+    ReadError::Format {
+        reason: format!("{} is read another way", source.format.surface()),
+    }
 }
 
 /// Decides about every source of a scan.
@@ -119,12 +154,12 @@ pub(crate) async fn read<S: Sink>(
 /// * `is_foreign`: the root is another one's; its files stay.
 pub(crate) async fn plan(
     scan: Scan,
-    owners: &Owners,
+    install: Install<'_>,
     earlier: &Earlier,
     root_tag: &str,
     is_foreign: bool,
-    scratch: &Path,
 ) -> Plan {
+    let owners = install.owners;
     let mut plan = Plan {
         others: scan.others,
         findings: scan.findings,
@@ -132,7 +167,7 @@ pub(crate) async fn plan(
     };
     let mut needed = BTreeSet::new();
     for source in scan.sources {
-        let planned = decide(source, owners, earlier, root_tag, is_foreign, scratch).await;
+        let planned = decide(source, install, earlier, root_tag, is_foreign).await;
         if planned.action == Action::Import {
             needed.extend(planned.survey.agents.keys().flatten().cloned());
         }
@@ -166,11 +201,10 @@ pub(crate) async fn plan(
 
 async fn decide(
     source: Source,
-    owners: &Owners,
+    install: Install<'_>,
     earlier: &Earlier,
     root_tag: &str,
     is_foreign: bool,
-    scratch: &Path,
 ) -> PlannedSource {
     let source_key = source.source_key(root_tag);
     let settled = earlier.get(&source_key).filter(|state| {
@@ -182,14 +216,16 @@ async fn decide(
     // What was refused may be taken now: under another name, or by a reader that knows more.
     let mut survey = None;
     let mut was_imported = settled.is_some();
-    // One of the root itself that stayed was damaged, and still is.
-    let stayed = settled.is_some_and(|state| state.status == SourceStatus::Kept) && !is_foreign;
+    // One of the root itself that stayed was damaged, and still is; unless it stays by design.
+    let is_kept = settled.is_some_and(|state| state.status == SourceStatus::Kept);
+    let stays = source.stays();
+    let stayed = is_kept && !is_foreign && !stays;
     if let Some(state) = settled.filter(|state| state.refused > 0 || stayed) {
-        let found = surveyed(&source, owners, scratch).await;
+        let found = surveyed(&source, install).await;
         was_imported = found.error.is_some() || found.refused_count() >= state.refused;
         survey = Some(found);
     }
-    let aside = if is_foreign || stayed {
+    let aside = if is_foreign || stayed || stays {
         Action::Done
     } else {
         Action::Archive
@@ -210,7 +246,7 @@ async fn decide(
     if planned.action == Action::Import {
         planned.survey = match survey {
             Some(survey) => survey,
-            None => surveyed(&planned.source, owners, scratch).await,
+            None => surveyed(&planned.source, install).await,
         };
         if let Some(error) = &planned.survey.error {
             planned.action = Action::Leave;
@@ -221,16 +257,16 @@ async fn decide(
     } else if !was_imported && matches!(planned.source.disposition, Disposition::Discard(_)) {
         let mut repeated = Repeated::default();
         // One of which nothing can be read repeats nothing; it is moved aside all the same.
-        let _ = read(&planned.source, owners, scratch, &mut repeated).await;
+        let _ = read(&planned.source, install, &mut repeated).await;
         planned.survey = repeated.survey();
     }
     planned
 }
 
 /// Reads a source for what is in it.
-async fn surveyed(source: &Source, owners: &Owners, scratch: &Path) -> Survey {
+async fn surveyed(source: &Source, install: Install<'_>) -> Survey {
     let mut survey = Survey::default();
-    if let Err(error) = read(source, owners, scratch, &mut survey).await {
+    if let Err(error) = read(source, install, &mut survey).await {
         survey.error = Some(error.to_string());
     }
     survey

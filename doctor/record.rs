@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use zeroclaw::model::{
-    AgentId, Conversation, CronJob, MemoryRecord, NewEvent, SessionRecord, TaskRun, Tier,
+    AgentId, Conversation, CronJob, MemoryRecord, NewEvent, SessionRecord, Tier,
 };
 
+use super::rows::Row;
 use super::units::MessageDigest;
 
 /// Kinds of record, as counts and reports name them.
@@ -18,6 +19,8 @@ pub(crate) mod kind {
     pub(crate) const MEMORY: &str = "memories";
     pub(crate) const CRON_JOB: &str = "cron jobs";
     pub(crate) const CRON_RUN: &str = "cron runs";
+    pub(crate) const HEARTBEAT_RUN: &str = "heartbeat runs";
+    pub(crate) const TASK: &str = "tasks";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 
@@ -48,11 +51,26 @@ pub(crate) enum Record {
     Memory(Box<MemoryRecord>),
     /// A scheduled job.
     CronJob(Box<CronJob>),
-    /// A run of a job.
-    CronRun(Box<TaskRun>),
+    /// A row known by its key alone.
+    Row(Row),
+}
+
+impl<R: Into<Row>> From<R> for Record {
+    fn from(row: R) -> Self {
+        Self::Row(row.into())
+    }
 }
 
 impl Record {
+    /// The agent that the registry must know for its sake, beside its tier's.
+    pub(crate) fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::CronJob(job) => job.agent_id.as_ref(),
+            Self::Row(row) => row.agent(),
+            Self::Session(_) | Self::Event(_) | Self::Memory(_) => None,
+        }
+    }
+
     /// Name of its kind in counts.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -60,7 +78,7 @@ impl Record {
             Self::Event(_) => kind::MESSAGE,
             Self::Memory(_) => kind::MEMORY,
             Self::CronJob(_) => kind::CRON_JOB,
-            Self::CronRun(_) => kind::CRON_RUN,
+            Self::Row(row) => row.kind(),
         }
     }
 }

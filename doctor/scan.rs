@@ -13,9 +13,7 @@ use super::names::{Ending, escaped, split_name, unescaped};
 use super::sources::ReadError;
 use super::sources::sqlite::{LegacyDb, is_sqlite};
 use super::sources::zeroclaw::sessions_db;
-use super::sources::zeroclaw::surfaces::{
-    BRAINS, CRON_STORES, Fate, Format, OTHERS, SESSION_FOLDERS,
-};
+use super::sources::zeroclaw::surfaces::{Fate, Format, OTHERS, PLACES, SESSION_FOLDERS, Shape};
 use super::split_log;
 use super::units::{hex, stable_id};
 
@@ -61,6 +59,12 @@ impl Source {
             escaped(&self.relative),
             &self.sha256[..12]
         )
+    }
+
+    /// Whether it stays where it is once its records are in: by its format, or because it is not
+    /// below the root.
+    pub(crate) fn stays(&self) -> bool {
+        self.format.about().stays || self.relative.is_absolute()
     }
 
     /// Its path for people: below its root, bytes that are no text escaped.
@@ -109,38 +113,33 @@ pub(crate) async fn scan(root: &Path, scratch: &Path) -> Result<Scan, FsError> {
     for folder in SESSION_FOLDERS {
         session_folder(root, Path::new(folder), scratch, &mut scan).await?;
     }
-    for brain in BRAINS {
-        let is_decoy = |path: &Path| !is_sqlite(path);
-        store(
-            root,
-            Path::new(brain),
-            Format::BrainDb,
-            true,
-            is_decoy,
-            &mut scan,
-        )?;
-    }
-    for (jobs, is_current) in CRON_STORES {
-        store(
-            root,
-            Path::new(jobs),
-            Format::CronDb,
-            is_current,
-            |_| false,
-            &mut scan,
-        )?;
+    for place in PLACES {
+        for relative in matching(root, place.pattern)? {
+            store(root, &relative, place.format, place.is_current, &mut scan)?;
+        }
     }
     others(root, &mut scan)?;
     Ok(scan)
 }
 
-/// Adds a SQLite store, if it is there.
+/// Paths below `root` that a pattern stands for; one without `*` stands for itself, there or not.
+fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
+    if !pattern.contains('*') {
+        return Ok(vec![PathBuf::from(pattern)]);
+    }
+    let mut found = vec![PathBuf::new()];
+    for part in pattern.split('/') {
+        found = expand(root, &found, part)?;
+    }
+    Ok(found)
+}
+
+/// Adds a store, if it is there.
 fn store(
     root: &Path,
     relative: &Path,
     format: Format,
     is_current_place: bool,
-    is_decoy: impl Fn(&Path) -> bool,
     scan: &mut Scan,
 ) -> Result<(), FsError> {
     let path = root.join(relative);
@@ -149,9 +148,15 @@ fn store(
         return Ok(());
     }
     if !is_regular(&path) {
-        return lone_sidecars(root, relative, format, scan);
+        return match format.about().shape {
+            Shape::Database => lone_sidecars(root, relative, format, scan),
+            Shape::Plain => Ok(()),
+        };
     }
-    if std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) || is_decoy(&path) {
+    // Old programs left files under the names of stores that never held one.
+    let is_decoy = format == Format::BrainDb && !is_sqlite(&path);
+    let is_empty = std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0);
+    if format.is_sqlite() && (is_empty || is_decoy) {
         let message = "holds no database; left in place".to_owned();
         scan.findings.push(Finding::new(
             "no-database",
@@ -319,7 +324,7 @@ async fn session_folder(
         return Ok(());
     }
     let db = folder.join("sessions.db");
-    store(root, &db, Format::SessionsDb, true, |_| false, scan)?;
+    store(root, &db, Format::SessionsDb, true, scan)?;
     let known = read_store(&root.join(&db), scratch).await;
     session_files(root, folder, &known, Format::SessionLines, scan)?;
     let archive = folder.join("archive");

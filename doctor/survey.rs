@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zeroclaw::model::{AgentId, KindCount};
 
-use super::record::{Item, Record};
+use super::record::Item;
 use super::sources::{ReadError, Sink};
 
 /// Single records a report names, at most; the counts name all.
@@ -82,12 +82,8 @@ impl Sink for Survey {
         for item in items {
             if let Item::Record { tier, record } = &item {
                 self.counts.entry(record.kind()).or_default().records += 1;
-                let jobs_agent = match record {
-                    Record::CronJob(job) => job.agent_id.clone(),
-                    _ => None,
-                };
-                if let Some(agent) = jobs_agent {
-                    self.agents.entry(Some(agent)).or_default();
+                if let Some(agent) = record.agent() {
+                    self.agents.entry(Some(agent.clone())).or_default();
                 }
                 *self.agents.entry(tier.agent_id().cloned()).or_default() += 1;
             }

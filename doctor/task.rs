@@ -103,15 +103,12 @@ impl Task {
                 .retain(|source| self.only.iter().any(|only| only == source.format.surface()));
         }
         let owners = self.owners()?;
-        Ok(plan::plan(
-            found,
-            &owners,
-            earlier,
-            &self.tag(),
-            self.from.is_some(),
+        let install = plan::Install {
+            root: self.source_root(),
+            owners: &owners,
             scratch,
-        )
-        .await)
+        };
+        Ok(plan::plan(found, install, earlier, &self.tag(), self.from.is_some()).await)
     }
 }
 

@@ -7,9 +7,10 @@ use zeroclaw::service::{Importer, ServiceError};
 use zeroclaw::store::StoreError;
 use zeroclaw::store::agent::transcript::Relation;
 use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{cron, task};
+use zeroclaw::store::global::cron;
 
 use super::record::{ImportSession, Item, Record};
+use super::rows::Waiting;
 use super::sources::{ReadError, Sink};
 use super::units::{beside, message_digest};
 use super::work::{history_id, says_the_same};
@@ -185,22 +186,6 @@ impl<'a> Verifier<'a> {
                     .ok_or_else(|| unproven(format!("job {}", job.job_id), "it is not there"))?;
                 Ok(found.job_json == job.job_json)
             }
-            Record::CronRun(run) => {
-                let found = task::get_many(&mut conn, &[&run.task_id])
-                    .await
-                    .map_err(service)?;
-                let is_equal = found
-                    .first()
-                    .is_some_and(|found| found.output == run.output && found.status == run.status);
-                if is_equal {
-                    Ok(true)
-                } else {
-                    Err(unproven(
-                        format!("run {}", run.task_id),
-                        "it is not there, or differs",
-                    ))
-                }
-            }
             _ => Ok(true),
         }
     }
@@ -211,7 +196,15 @@ impl<'a> Verifier<'a> {
         tier: &Tier,
         events: &mut Vec<NewEvent>,
         memories: &mut Vec<MemoryRecord>,
+        rows: &mut Waiting,
     ) -> Result<(), ReadError> {
+        if !rows.is_empty() {
+            let mut conn = self.importer.read(tier).await?;
+            match rows.prove(&mut conn).await.map_err(service)? {
+                Ok(proven) => self.proven += proven,
+                Err((place, reason)) => return Err(unproven(place, reason)),
+            }
+        }
         if !events.is_empty() {
             self.events(tier, &events.iter().collect::<Vec<_>>())
                 .await?;
@@ -229,6 +222,7 @@ impl<'a> Verifier<'a> {
 impl Sink for Verifier<'_> {
     async fn take(&mut self, items: Vec<Item>) -> Result<(), ReadError> {
         let (mut events, mut memories) = (Vec::new(), Vec::new());
+        let mut rows = Waiting::default();
         let mut at: Option<Tier> = None;
         for item in items {
             let Item::Record { tier, record } = item else {
@@ -239,9 +233,14 @@ impl Sink for Verifier<'_> {
                 .take()
                 .filter(|before| *before != tier || matches!(record, Record::Session(_)))
             {
-                self.prove(&before, &mut events, &mut memories).await?;
+                self.prove(&before, &mut events, &mut memories, &mut rows)
+                    .await?;
             }
             match record {
+                Record::Row(row) => {
+                    self.proven -= 1;
+                    rows.push(row);
+                }
                 Record::Session(session) => self.session(tier.clone(), &session).await?,
                 Record::Event(event) => events.push(event),
                 Record::Memory(memory) => memories.push(*memory),
@@ -254,7 +253,8 @@ impl Sink for Verifier<'_> {
             at = Some(tier);
         }
         if let Some(tier) = at {
-            self.prove(&tier, &mut events, &mut memories).await?;
+            self.prove(&tier, &mut events, &mut memories, &mut rows)
+                .await?;
         }
         Ok(())
     }

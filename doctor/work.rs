@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use zeroclaw::model::{KindCount, MemoryRecord, NewEvent, TaskRun, Tier};
+use zeroclaw::model::{KindCount, MemoryRecord, NewEvent, Tier};
 use zeroclaw::service::{ImportTx, ServiceError};
 use zeroclaw::store::StoreError;
 use zeroclaw::store::agent::session::{self, SessionTail};
 use zeroclaw::store::agent::transcript::Relation;
 use zeroclaw::store::agent::{conversation, memory, transcript};
-use zeroclaw::store::global::{cron, task};
+use zeroclaw::store::global::cron;
 
 use super::record::{ImportSession, Record, kind};
+use super::rows::Waiting;
 use super::sources::ReadError;
 use super::survey::{Notes, note};
 use super::units::{beside, message_digest};
@@ -30,7 +31,7 @@ pub(crate) struct TierWork {
     had_memories: bool,
     // Key, id and time of the last living memory: rows of one key follow one another.
     living: Option<(String, String, i64)>,
-    runs: Vec<TaskRun>,
+    rows: Waiting,
 }
 
 /// The session that events belong to.
@@ -73,7 +74,7 @@ impl TierWork {
             memories: Vec::new(),
             had_memories,
             living: None,
-            runs: Vec::new(),
+            rows: Waiting::default(),
         })
     }
 
@@ -106,8 +107,8 @@ impl TierWork {
                 }
                 Ok(())
             }
-            Record::CronRun(run) => {
-                self.runs.push(*run);
+            Record::Row(row) => {
+                self.rows.push(row);
                 Ok(())
             }
         }
@@ -117,14 +118,8 @@ impl TierWork {
     pub(crate) async fn flush(&mut self) -> Result<(), ReadError> {
         self.flush_events().await?;
         self.flush_memories().await?;
-        if !self.runs.is_empty() {
-            let runs = std::mem::take(&mut self.runs);
-            let new = task::insert_new(&mut self.tx.tx(), &runs)
-                .await
-                .map_err(service)?;
-            let count = self.count(kind::CRON_RUN);
-            count.imported += new;
-            count.present += runs.len() as u64 - new;
+        for (kind, taken) in self.rows.write(&mut self.tx.tx()).await.map_err(service)? {
+            self.count(kind).add(&taken);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::doctor::plan::{Action, Plan, PlannedSource};
 use crate::doctor::report::Report;
 use crate::doctor::retire;
 use crate::doctor::scan::{self, LONE_SIDECAR, Source};
+use crate::doctor::sources::zeroclaw::surfaces::FORMATS;
 use crate::doctor::task::DoctorError;
 
 impl Run<'_> {
@@ -26,10 +27,12 @@ impl Run<'_> {
         let mut settled = self.retire_copies(plan, report).await?;
         for (at, mut receipt) in verified {
             // A damaged source stays: it may hold more than could be read.
-            if self.task.from.is_some() || !plan.sources[at].survey.damage.is_empty() {
+            let planned = &plan.sources[at];
+            let stays = planned.source.stays() || !planned.survey.damage.is_empty();
+            if self.task.from.is_some() || stays {
                 receipt.status = SourceStatus::Kept;
             } else {
-                let now_at = self.move_aside(&plan.sources[at].source, &mut receipt)?;
+                let now_at = self.move_aside(&planned.source, &mut receipt)?;
                 receipt.status = SourceStatus::Retired;
                 report.sources[at].now_at = now_at;
             }
@@ -110,7 +113,11 @@ impl Run<'_> {
                 SourceStatus::Discarded => !receipt.removed_source,
                 _ => false,
             };
-            if !is_half_moved || is_settled || self.task.from.is_some() {
+            let stays = FORMATS.iter().any(|format| {
+                format.about().stays
+                    && receipt.migration_kind == format!("zeroclaw.{}", format.surface())
+            }) || receipt.source_path.starts_with('/');
+            if !is_half_moved || is_settled || stays || self.task.from.is_some() {
                 continue;
             }
             let source = scan::moved(self.task.source_root(), &receipt.source_path);

@@ -30,5 +30,8 @@ pub use snapshot::{SnapshotGate, SnapshotRun, SnapshotSource, open_snapshot};
 pub use tx::{BulkTx, WriteTx};
 pub use writer::BoxFuture;
 
+/// One connection, for reading or inside a transaction.
+pub type Connection = sqlx::SqliteConnection;
+
 /// SQLite older than this carries the WAL-reset corruption bug.
 const SQLITE_FLOOR: [u32; 3] = [3, 51, 3];

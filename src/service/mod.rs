@@ -29,6 +29,7 @@ pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
 
 pub use crate::clock::Clock;
+pub use crate::db::{Connection, WriteTx};
 pub use crate::fs::{HolderKind, RootError, resolve_root};
 pub use crate::model::ErrorKind;
 pub use crate::store::agent::search::SearchOrder;

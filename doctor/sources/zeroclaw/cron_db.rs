@@ -173,7 +173,7 @@ async fn runs<S: Sink>(
         let item = match run(&values, agents) {
             Ok(run) => Item::Record {
                 tier: Tier::Global,
-                record: Record::CronRun(Box::new(run)),
+                record: run.into(),
             },
             Err(reason) => Item::Refused(Refusal {
                 kind: kind::CRON_RUN,

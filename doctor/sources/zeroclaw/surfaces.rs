@@ -20,7 +20,7 @@ pub(crate) enum Format {
 }
 
 /// All formats this release reads.
-pub(crate) const FORMATS: [Format; 5] = [
+pub(crate) const FORMATS: &[Format] = &[
     Format::SessionsDb,
     Format::SessionLines,
     Format::ArchivedSessionLines,
@@ -28,50 +28,103 @@ pub(crate) const FORMATS: [Format; 5] = [
     Format::CronDb,
 ];
 
+/// What a file looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A SQLite database, with sidecars.
+    Database,
+    /// A plain file.
+    Plain,
+}
+
+/// What there is to know of a format beside how to read it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surface {
+    /// Its name, as `--only` takes it and receipts store it.
+    pub(crate) name: &'static str,
+    /// Table that most of it goes to.
+    pub(crate) table: &'static str,
+    /// What its files look like.
+    pub(crate) shape: Shape,
+    /// Whether its files stay where they are once their records are in: a person's own, or a program's
+    /// that is still there.
+    pub(crate) stays: bool,
+}
+
+const fn surface(name: &'static str, table: &'static str, shape: Shape) -> Surface {
+    Surface {
+        name,
+        table,
+        shape,
+        stays: false,
+    }
+}
+
 impl Format {
-    /// Name of its surface, as `--only` takes it and receipts store it.
-    pub(crate) fn surface(self) -> &'static str {
+    /// What there is to know of it.
+    pub(crate) fn about(self) -> Surface {
+        use Shape::{Database, Plain};
         match self {
-            Self::SessionsDb => "sessions",
-            Self::SessionLines => "session-files",
-            Self::ArchivedSessionLines => "archived-session-files",
-            Self::BrainDb => "memories",
-            Self::CronDb => "cron",
+            Self::SessionsDb => surface("sessions", "transcript_events", Database),
+            Self::SessionLines => surface("session-files", "transcript_events", Plain),
+            Self::ArchivedSessionLines => {
+                surface("archived-session-files", "transcript_events", Plain)
+            }
+            Self::BrainDb => surface("memories", "memories", Database),
+            Self::CronDb => surface("cron", "cron_jobs", Database),
         }
     }
 
-    /// Table that most of it goes to.
-    pub(crate) fn target_table(self) -> &'static str {
-        match self {
-            Self::SessionsDb | Self::SessionLines | Self::ArchivedSessionLines => {
-                "transcript_events"
-            }
-            Self::BrainDb => "memories",
-            Self::CronDb => "cron_jobs",
-        }
+    /// Name of its surface.
+    pub(crate) fn surface(self) -> &'static str {
+        self.about().name
     }
 
     /// Whether it is a SQLite file, with sidecars.
     pub(crate) fn is_sqlite(self) -> bool {
-        matches!(self, Self::SessionsDb | Self::BrainDb | Self::CronDb)
+        self.about().shape == Shape::Database
     }
 }
 
 /// Folders of session stores, oldest generation first.
 pub(crate) const SESSION_FOLDERS: [&str; 2] = ["workspace/sessions", "data/sessions"];
 
-/// Memory stores, newest generation first.
-pub(crate) const BRAINS: [&str; 3] = [
-    "data/memory/brain.db",
-    "agents/default/workspace/memory/brain.db",
-    "workspace/memory/brain.db",
-];
+/// A place where files of a format may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// What is there.
+    pub(crate) format: Format,
+    /// Where, below the root; `*` stands for any part of one name.
+    pub(crate) pattern: &'static str,
+    /// Whether the old program still read this place: false where an upgrade lost it.
+    pub(crate) is_current: bool,
+}
 
-/// Job stores, newest generation first; the second is where the 0.8 upgrade lost them.
-pub(crate) const CRON_STORES: [(&str, bool); 3] = [
-    ("data/cron/jobs.db", true),
-    ("agents/default/workspace/cron/jobs.db", false),
-    ("workspace/cron/jobs.db", true),
+const fn place(format: Format, pattern: &'static str) -> Place {
+    Place {
+        format,
+        pattern,
+        is_current: true,
+    }
+}
+
+const fn lost_place(format: Format, pattern: &'static str) -> Place {
+    Place {
+        format,
+        pattern,
+        is_current: false,
+    }
+}
+
+/// Places of everything but sessions, in the order in which they come in: of one store the newest
+/// generation first, and what others point to before them.
+pub(crate) const PLACES: &[Place] = &[
+    place(Format::BrainDb, "data/memory/brain.db"),
+    place(Format::BrainDb, "agents/default/workspace/memory/brain.db"),
+    place(Format::BrainDb, "workspace/memory/brain.db"),
+    place(Format::CronDb, "data/cron/jobs.db"),
+    lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
+    place(Format::CronDb, "workspace/cron/jobs.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
