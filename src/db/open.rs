@@ -13,7 +13,7 @@ use super::identity::{check_sqlite, inspect, inspect_or_copy, is_empty};
 use super::look::Look;
 use super::migrate::{self, Release, known_version};
 use super::options::{
-    bulk_options, look_options, pool, pooled_options, with_layout, write_options,
+    bulk_options, load_options, look_options, pool, pooled_options, with_layout, write_options,
 };
 use super::tx::{BulkTx, WriteTx};
 use super::writer::{BoxFuture, Writer};
@@ -25,6 +25,9 @@ pub type Reader = PoolConnection<Sqlite>;
 
 /// How long to wait for another process that migrates the same file.
 const MIGRATE_WAIT: Duration = Duration::from_secs(30);
+
+/// Brings the write-ahead log back.
+const END_OF_LOAD: &str = "PRAGMA journal_mode = WAL";
 
 /// What acknowledged means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -52,6 +55,13 @@ pub struct WriteAccess {
 pub enum Access {
     /// Read and write; an older schema is migrated first.
     Write(WriteAccess),
+    /// The same for filling an empty database that nobody else has open, always durable.
+    ///
+    /// Until it is closed it has a rollback journal instead of a write-ahead log: new pages go straight to their
+    /// place, where a log writes each of them twice. Readers and the writer keep each other out meanwhile. A killed
+    /// process leaves a journal that the next opening for writing rolls back; that one, like closing, brings the
+    /// log back.
+    Load(WriteAccess),
     /// Read only, leaving no trace: nothing is created, migrated or checkpointed.
     Look {
         /// No writer lives: the caller holds the root against them, or nobody ever wrote it.
@@ -128,6 +138,11 @@ impl Db {
         }
         match access {
             Access::Write(access) => Self::open_write(path, tier, access, Empty::Refuse).await,
+            Access::Load(access) => {
+                prepare(path, tier, &access, Empty::Refuse).await?;
+                let options = load_options(path);
+                Self::start(path, tier, options, Some(END_OF_LOAD)).await
+            }
             Access::Look { is_at_rest } => Self::open_look(path, tier, is_at_rest).await,
         }
     }
@@ -138,34 +153,25 @@ impl Db {
         access: WriteAccess,
         empty: Empty,
     ) -> Result<Self, OpenError> {
-        let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
-        // Proved through a handle that cannot write: a refused file stays as it was.
-        let (_, mut identity) = inspect(path, tier).await?;
-        if identity.version == 0 && empty == Empty::Refuse {
-            return Err(is_empty(path, tier));
-        }
-        if identity.version < known_version(tier) {
-            let _lock = lock_migration(path, &access.migrate_lock).await?;
-            // Another process may have migrated while this one waited.
-            (_, identity) = inspect(path, tier).await?;
-            if identity.version < known_version(tier) {
-                let mut options = write_options(path, Durability::Full);
-                if identity.version == 0 {
-                    options = with_layout(options);
-                }
-                let mut conn = options.connect_here().await.map_err(named)?;
-                check_sqlite(&mut conn, path).await?;
-                migrate::migrate(&mut conn, path, tier, access.release).await?;
-                conn.close().await.map_err(named)?;
-            }
-        }
+        prepare(path, tier, &access, empty).await?;
         let options = write_options(path, access.durability);
-        let conn = options.clone().connect_here().await.map_err(named)?;
+        Self::start(path, tier, options, None).await
+    }
+
+    /// Starts the writer of a database of the newest version.
+    async fn start(
+        path: &Path,
+        tier: &Tier,
+        options: SqliteConnectOptions,
+        last: Option<&'static str>,
+    ) -> Result<Self, OpenError> {
+        let conn = options.connect_here().await;
+        let conn = conn.map_err(|error| DbError::from(error).at(path))?;
         Ok(Self {
             path: path.to_owned(),
             tier: tier.clone(),
             readers: pool(pooled_options(path), tier),
-            writer: Some(Writer::start(conn, path.to_owned())),
+            writer: Some(Writer::start(conn, path.to_owned(), last)),
             version: known_version(tier),
             bulk: bulk_options(path),
             _copy: None,
@@ -271,6 +277,37 @@ impl Db {
             writer.close().await;
         }
     }
+}
+
+/// Proves that a file is what it should be, through a handle that cannot write: a refused one stays as it was. Then
+/// brings it to the newest version.
+async fn prepare(
+    path: &Path,
+    tier: &Tier,
+    access: &WriteAccess,
+    empty: Empty,
+) -> Result<(), OpenError> {
+    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+    let (_, mut identity) = inspect(path, tier).await?;
+    if identity.version == 0 && empty == Empty::Refuse {
+        return Err(is_empty(path, tier));
+    }
+    if identity.version < known_version(tier) {
+        let _lock = lock_migration(path, &access.migrate_lock).await?;
+        // Another process may have migrated while this one waited.
+        (_, identity) = inspect(path, tier).await?;
+        if identity.version < known_version(tier) {
+            let mut options = write_options(path, Durability::Full);
+            if identity.version == 0 {
+                options = with_layout(options);
+            }
+            let mut conn = options.connect_here().await.map_err(named)?;
+            check_sqlite(&mut conn, path).await?;
+            migrate::migrate(&mut conn, path, tier, access.release).await?;
+            conn.close().await.map_err(named)?;
+        }
+    }
+    Ok(())
 }
 
 /// `ConnectOptions::connect` without its trait in every caller.

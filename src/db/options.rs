@@ -53,23 +53,42 @@ fn base_options(path: &Path) -> SqliteConnectOptions {
 }
 
 pub(super) fn write_options(path: &Path, durability: Durability) -> SqliteConnectOptions {
-    let journal = match fs::space::filesystem(path) {
+    let options = writing(path);
+    // What cannot be told apart is taken as local, as SQLite itself would.
+    match fs::space::filesystem(path) {
         // A log shared through memory needs one machine: elsewhere it corrupts.
-        Ok(fs::FilesystemKind::Network(_) | fs::FilesystemKind::CrossVm(_)) => {
-            SqliteJournalMode::Delete
-        }
-        // What cannot be told apart is taken as local, as SQLite itself would.
-        Ok(fs::FilesystemKind::Local | fs::FilesystemKind::Volatile(_)) | Err(_) => {
-            SqliteJournalMode::Wal
-        }
-    };
-    let synchronous = match durability {
-        Durability::Full => SqliteSynchronous::Full,
+        Ok(fs::FilesystemKind::Network(_) | fs::FilesystemKind::CrossVm(_)) => options
+            .journal_mode(SqliteJournalMode::Delete)
+            .synchronous(synchronous(durability, SqliteSynchronous::Extra)),
+        Ok(fs::FilesystemKind::Local | fs::FilesystemKind::Volatile(_)) | Err(_) => options
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(synchronous(durability, SqliteSynchronous::Full)),
+    }
+}
+
+/// A writer that leaves the file with a rollback journal: see [`super::Access::Load`].
+pub(super) fn load_options(path: &Path) -> SqliteConnectOptions {
+    bulk_options(path).journal_mode(SqliteJournalMode::Delete)
+}
+
+/// A writer for one long transaction, always durable, whatever log the file has.
+pub(super) fn bulk_options(path: &Path) -> SqliteConnectOptions {
+    writing(path)
+        .synchronous(SqliteSynchronous::Extra)
+        .pragma("cache_size", BULK_CACHE)
+}
+
+/// * `full`: what makes a commit durable. A commit with a rollback journal is the removal of that journal, which only
+///   EXTRA waits for: under FULL a power loss brings the journal back, and the journal takes the commit back.
+fn synchronous(durability: Durability, full: SqliteSynchronous) -> SqliteSynchronous {
+    match durability {
+        Durability::Full => full,
         Durability::Normal => SqliteSynchronous::Normal,
-    };
+    }
+}
+
+fn writing(path: &Path) -> SqliteConnectOptions {
     base_options(path)
-        .journal_mode(journal)
-        .synchronous(synchronous)
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         .pragma("journal_size_limit", LOG_LIMIT_BYTES)
         .pragma("cache_size", WRITER_CACHE)
@@ -82,11 +101,6 @@ pub(super) fn with_layout(options: SqliteConnectOptions) -> SqliteConnectOptions
     options
         .page_size(PAGE_BYTES)
         .auto_vacuum(SqliteAutoVacuum::Incremental)
-}
-
-/// A writer for one long transaction, always durable.
-pub(super) fn bulk_options(path: &Path) -> SqliteConnectOptions {
-    write_options(path, Durability::Full).pragma("cache_size", BULK_CACHE)
 }
 
 /// Readers beside a writer.
@@ -104,7 +118,8 @@ pub(super) fn look_options(path: &Path, look: &Look) -> SqliteConnectOptions {
     match look {
         Look::Immutable => read_options(path).immutable(true),
         Look::Shared => read_options(path),
-        Look::Copy(_, copy) => read_options(copy),
+        // Private: a journal in it may be rolled back, which reading alone must not.
+        Look::Copy(_, copy) => read_options(copy).read_only(false),
     }
 }
 
