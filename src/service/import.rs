@@ -9,7 +9,7 @@ use crate::db::{BulkTx, Db, Reader, WriteTx};
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
 };
-use crate::store::agent::{memory, search};
+use crate::store::agent::{memory, search, session};
 use crate::store::global::{backup, lease, migration};
 
 /// Lease scope that shows who owns a root.
@@ -88,7 +88,8 @@ impl Importer {
         .await
     }
 
-    /// Registers agents and makes their databases where they are missing.
+    /// Registers agents and makes their databases where they are missing. An empty one is open for being filled from
+    /// then on.
     ///
     /// # Errors
     ///
@@ -99,10 +100,15 @@ impl Importer {
         status: AgentStatus,
         reason: Option<&str>,
     ) -> Result<(), ServiceError> {
-        self.service
-            .ensure_agent(id, status, reason)
-            .await
-            .map(|_| ())
+        let db = self.service.ensure_agent(id, status, reason).await?;
+        let mut conn = db.read().await?;
+        let is_empty =
+            session::count(&mut conn).await?.0 == 0 && memory::count(&mut conn).await? == 0;
+        drop((conn, db));
+        if is_empty {
+            self.service.load_agent(id).await;
+        }
+        Ok(())
     }
 
     /// All agents of the registry.
@@ -127,7 +133,8 @@ impl Importer {
         Ok(ImportTx(db.begin_bulk().await?))
     }
 
-    /// A connection to read what is committed on one tier.
+    /// A connection to read what is committed on one tier. While a transaction is open on an agent's, it may have to
+    /// wait for that.
     ///
     /// # Errors
     ///
@@ -215,7 +222,8 @@ impl Importer {
         .await
     }
 
-    /// Agents whose full-text indexes lack rows; one whose database cannot be opened is left out.
+    /// Agents whose full-text indexes lack rows, or were being built when a run was cut off; one whose database cannot
+    /// be opened is left out.
     ///
     /// # Errors
     ///
@@ -231,7 +239,10 @@ impl Importer {
                 continue;
             };
             let mut conn = db.read().await?;
-            if search::pending(&mut conn).await? != 0 || memory::pending(&mut conn).await? != 0 {
+            if search::pending(&mut conn).await? != 0
+                || memory::pending(&mut conn).await? != 0
+                || search::is_bulk(&mut conn).await?
+            {
                 found.insert(agent.agent_id);
             }
         }
@@ -258,7 +269,6 @@ impl Importer {
                 break;
             }
         }
-        set_bulk(&db, false).await?;
         let mut conn = db.read().await?;
         let behind = memory::pending(&mut conn).await?;
         drop(conn);
@@ -268,7 +278,7 @@ impl Importer {
             })
             .await?;
         }
-        Ok(())
+        set_bulk(&db, false).await
     }
 
     /// Builds one agent's full-text indexes anew from its rows.

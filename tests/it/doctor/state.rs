@@ -132,7 +132,7 @@ impl State {
             .collect()
     }
 
-    /// What SQLite has against any tier: pages, relations, text indexes.
+    /// What SQLite has against any tier: pages, relations, text indexes; and what a run that ended should not leave.
     pub(super) fn complaints(&self) -> Vec<String> {
         let mut found = Vec::new();
         for tier in self.tiers() {
@@ -142,6 +142,12 @@ impl State {
             }
             if !sqlite::rows(&tier, "PRAGMA foreign_key_check").is_empty() {
                 found.push(format!("{name}: foreign_key_check"));
+            }
+            // The format's "write version" and "read version": 2 for a write-ahead log.
+            if std::fs::read(&tier).unwrap()[18..20] != [2, 2]
+                || sqlite::sidecar(&tier, "-journal").exists()
+            {
+                found.push(format!("{name}: it was filled and has no write-ahead log"));
             }
             if tier == self.global() {
                 continue;
