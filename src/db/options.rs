@@ -68,7 +68,9 @@ pub(super) fn write_options(path: &Path, durability: Durability) -> SqliteConnec
 
 /// A writer that leaves the file with a rollback journal: see [`super::Access::Load`].
 pub(super) fn load_options(path: &Path) -> SqliteConnectOptions {
-    bulk_options(path).journal_mode(SqliteJournalMode::Delete)
+    writing(path)
+        .journal_mode(SqliteJournalMode::Delete)
+        .synchronous(SqliteSynchronous::Extra)
 }
 
 /// A writer for one long transaction, always durable, whatever log the file has.
