@@ -155,7 +155,27 @@ CREATE TABLE task_runs (
     output          TEXT,
     error           TEXT,
     -- What an import found and has no column for.
-    detail_json     TEXT
+    detail_json     TEXT,
+    -- The producer's own word for the kind of work, where it says more than `owner_kind`.
+    task_kind       TEXT,
+    -- Who asked for it: an agent for background work, a route of a channel for what people asked.
+    originator_route TEXT,
+    -- On whose behalf, as its producer knew them: to be looked at, never to grant access.
+    principal_id    TEXT,
+    -- JSON array of the agents that may ask after it, the nearest caller first; NULL where none was recorded.
+    caller_chain_json TEXT,
+    -- How many tasks stand above it.
+    depth           INTEGER NOT NULL DEFAULT 0 CHECK (depth >= 0),
+    -- The same key of the same producer is the same task.
+    idempotency_key TEXT,
+    -- The process that runs it: number, start and boot together tell it from a later one.
+    execution_owner_pid INTEGER,
+    execution_owner_start_identity TEXT,
+    execution_owner_boot_id TEXT,
+    -- Last sign of life; NULL for producers that give none, which never time out.
+    heartbeat_at_ms INTEGER,
+    cancel_state    TEXT    NOT NULL DEFAULT 'none'
+        CHECK (cancel_state IN ('none', 'requested', 'acknowledged'))
 ) STRICT;
 
 -- Serves: runs of one job, newest first.
@@ -167,6 +187,79 @@ CREATE INDEX task_runs_by_agent ON task_runs (agent_id, started_at_ms DESC, task
 -- Serves: sweep of unfinished work.
 CREATE INDEX task_runs_unfinished ON task_runs (status, task_id)
     WHERE status IN ('pending', 'running', 'waiting');
+-- Serves: tasks of one status, newest first.
+CREATE INDEX task_runs_by_status ON task_runs (status, started_at_ms DESC, task_id);
+-- Serves: tasks of one kind, newest first.
+CREATE INDEX task_runs_by_kind ON task_runs (owner_kind, started_at_ms DESC, task_id);
+-- Serves: what a task has started.
+CREATE INDEX task_runs_by_parent ON task_runs (parent_task_id, task_id)
+    WHERE parent_task_id IS NOT NULL;
+
+-- Why: whom to tell of a task's end, and whether they were told.
+-- Written by: whoever starts and delivers work, and import. Rows leave: with their task.
+CREATE TABLE task_delivery_state (
+    task_id                   TEXT    NOT NULL PRIMARY KEY
+        REFERENCES task_runs (task_id) ON DELETE CASCADE,
+    -- Where the request came from, as JSON; NULL where nobody waits.
+    requester_origin_json     TEXT,
+    is_delivered              INTEGER NOT NULL DEFAULT 0 CHECK (is_delivered IN (0, 1)),
+    last_notified_event_at_ms INTEGER
+) STRICT;
+
+-- Serves: ends that nobody was told of yet.
+CREATE INDEX task_delivery_state_open ON task_delivery_state (task_id) WHERE is_delivered = 0;
+
+-- Why: what a task that pursues a goal is to reach, within which limits, and why it waits.
+-- Written by: goal use cases and import. Rows leave: with their task.
+CREATE TABLE goal_tasks (
+    task_id                  TEXT    NOT NULL PRIMARY KEY
+        REFERENCES task_runs (task_id) ON DELETE CASCADE,
+    objective                TEXT    NOT NULL,
+    effective_token_limit    INTEGER CHECK (effective_token_limit IS NULL OR effective_token_limit >= 0),
+    effective_cost_limit_usd REAL    CHECK (effective_cost_limit_usd IS NULL OR effective_cost_limit_usd >= 0),
+    -- Why it waits; NULL while it does not.
+    pause_reason             TEXT,
+    pause_description        TEXT,
+    -- JSON array of what stands in the way: kind, message, payload.
+    blockers_json            TEXT    NOT NULL DEFAULT '[]',
+    -- What an import found and has no column for.
+    detail_json              TEXT
+) STRICT;
+
+-- Why: where and to whom a task goes on once it may: channel, target, sender, thread.
+-- Written by: goal use cases and import. Rows leave: with their task, or when it has gone on.
+CREATE TABLE task_continuations (
+    task_id      TEXT NOT NULL PRIMARY KEY
+        REFERENCES task_runs (task_id) ON DELETE CASCADE,
+    context_json TEXT NOT NULL,
+    -- What an import found and has no column for.
+    detail_json  TEXT
+) STRICT;
+
+-- Why: how a task is to end, decided before its output is published, so that a crash between the two
+-- is settled by what can be proven.
+-- Written by: the worker that ends, recovery, import. Rows leave: in the transaction that settles the task.
+CREATE TABLE task_settlements (
+    task_id              TEXT    NOT NULL PRIMARY KEY
+        REFERENCES task_runs (task_id) ON DELETE CASCADE,
+    owner_pid            INTEGER NOT NULL,
+    owner_start_identity TEXT,
+    owner_boot_id        TEXT    NOT NULL,
+    -- The producer's own word, which need not be a status of ours.
+    desired_status       TEXT    NOT NULL,
+    artifact_path        TEXT    NOT NULL,
+    artifact_ref         TEXT,
+    -- Of the exact bytes, hex.
+    artifact_sha256      TEXT    NOT NULL,
+    terminal_error       TEXT,
+    -- When it was decided; NULL where its producer did not say.
+    created_at_ms        INTEGER,
+    -- What an import found and has no column for.
+    detail_json          TEXT
+) STRICT;
+
+-- Serves: recovery of what one process left.
+CREATE INDEX task_settlements_by_owner ON task_settlements (owner_pid, owner_boot_id, task_id);
 
 -- Scheduled jobs; their runs are tasks
 -- ------------------------------------

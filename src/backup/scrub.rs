@@ -49,6 +49,22 @@ const GLOBAL: &[(&str, Decision)] = &[
         "task_runs",
         Keep("what was done and said, as in transcripts"),
     ),
+    (
+        "task_delivery_state",
+        Keep("whom to tell: names of channels and people, as in transcripts"),
+    ),
+    (
+        "goal_tasks",
+        Keep("what people asked for, as in transcripts"),
+    ),
+    (
+        "task_continuations",
+        Keep("where a conversation goes on: names of channels and people"),
+    ),
+    (
+        "task_settlements",
+        Keep("how a task was to end: a path and a digest"),
+    ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
 ];
 
@@ -84,6 +100,7 @@ const AGENT: &[(&str, Decision)] = &[
     ),
     ("transcript_event_identities", Keep("ids of events")),
     ("transcript_events_fts", Keep("words of transcript_events")),
+    ("run_artifacts", Keep("what runs gave: told to be inside")),
     ("memories", Keep("what is remembered: told to be inside")),
     ("memories_fts", Keep("words of memories")),
 ];

@@ -46,6 +46,14 @@ const GLOBAL: &[(&str, &str)] = &[
         "cron",
         include_str!("../../migrations/global/0004_cron.sql"),
     ),
+    (
+        "task_owners",
+        include_str!("../../migrations/global/0005_task_owners.sql"),
+    ),
+    (
+        "task_records",
+        include_str!("../../migrations/global/0006_task_records.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.
@@ -65,6 +73,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "memories",
         include_str!("../../migrations/agent/0004_memories.sql"),
+    ),
+    (
+        "run_artifacts",
+        include_str!("../../migrations/agent/0005_run_artifacts.sql"),
     ),
 ];
 

@@ -4,6 +4,7 @@
 //! milliseconds, UTC, and say so in their names (`…_at_ms`).
 
 mod agent;
+mod artifact;
 mod backup;
 mod check;
 mod cron;
@@ -14,10 +15,12 @@ mod migration;
 mod page;
 mod session;
 mod task;
+mod task_record;
 mod tier;
 mod transcript;
 
 pub use agent::{AgentRecord, AgentStatus};
+pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
@@ -34,7 +37,8 @@ pub use page::{MAX_PAGE, Page, PageLimit};
 pub use session::{
     ChatType, Conversation, ConversationKind, SessionRecord, SessionScope, SessionStatus,
 };
-pub use task::{TaskOwnerKind, TaskRun, TaskStatus};
+pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus};
+pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use transcript::{Event, NewEvent, SearchHit};
 

@@ -61,6 +61,54 @@ text_enum!(TaskStatus {
     TimedOut => "timed_out",
 });
 
+/// Whether a task is to stop before its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelState {
+    /// Nobody asked.
+    #[default]
+    None,
+    /// Somebody asked, and the worker does not know yet.
+    Requested,
+    /// The worker knows.
+    Acknowledged,
+}
+
+text_enum!(CancelState {
+    None => "none",
+    Requested => "requested",
+    Acknowledged => "acknowledged",
+});
+
+/// Who asked for a task and which process runs it; empty for work that nobody asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOrigin {
+    /// The producer's own word for the kind of work, where it says more than [`TaskOwnerKind`].
+    pub task_kind: Option<String>,
+    /// The task that started it.
+    pub parent_task_id: Option<String>,
+    /// Who asked: an agent for background work, a route of a channel for what people asked.
+    pub originator_route: Option<String>,
+    /// On whose behalf, as its producer knew them; never grants access.
+    pub principal_id: Option<String>,
+    /// Agents that may ask after it, the nearest caller first; `None` where none was recorded.
+    pub caller_chain: Option<Vec<String>>,
+    /// How many tasks stand above it.
+    pub depth: i64,
+    /// The same key of the same producer is the same task.
+    pub idempotency_key: Option<String>,
+    /// Number of the process that runs it.
+    pub execution_owner_pid: Option<i64>,
+    /// When that process started, in the form of its system.
+    pub execution_owner_start_identity: Option<String>,
+    /// The boot, or the run of the program, that the process belongs to.
+    pub execution_owner_boot_id: Option<String>,
+    /// Last sign of life; `None` for producers that give none.
+    pub heartbeat_at_ms: Option<i64>,
+    /// Whether it is to stop.
+    pub cancel_state: CancelState,
+}
+
 /// A row of the task ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRun {
@@ -92,4 +140,7 @@ pub struct TaskRun {
     pub error: Option<String>,
     /// JSON text of what no column holds.
     pub detail_json: Option<String>,
+    /// Who asked, and which process runs it.
+    #[serde(flatten)]
+    pub origin: TaskOrigin,
 }

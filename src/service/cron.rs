@@ -24,7 +24,7 @@ impl Service {
         let filter = TaskFilter {
             owner_kind: Some(TaskOwnerKind::Cron),
             source_id: job,
-            agent_id: None,
+            ..TaskFilter::default()
         };
         let mut conn = self.global().read().await?;
         task::list(&mut conn, &filter, before, limit)

@@ -18,6 +18,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+pub mod undo;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;

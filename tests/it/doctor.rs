@@ -13,3 +13,4 @@ mod sample;
 mod scale;
 mod space;
 mod state;
+mod undo;

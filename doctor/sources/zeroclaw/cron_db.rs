@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use zeroclaw::model::{
     AgentId, AgentStatus, CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat,
-    TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
+    TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
 };
 
 use super::super::rows::{Found, Table, each_row};
@@ -450,5 +450,6 @@ fn run(values: &Values, agents: &HashMap<String, Option<AgentId>>) -> Result<Tas
         output,
         error: None,
         detail_json: None,
+        origin: TaskOrigin::default(),
     })
 }

@@ -1,5 +1,6 @@
 //! Rows of one agent's tier.
 
+pub mod artifact;
 pub mod conversation;
 pub mod memory;
 pub mod receipt;

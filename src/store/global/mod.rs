@@ -2,7 +2,11 @@
 
 pub mod agent;
 pub mod backup;
+pub mod continuation;
 pub mod cron;
+pub mod delivery;
+pub mod goal;
 pub mod lease;
 pub mod migration;
+pub mod settlement;
 pub mod task;

@@ -12,8 +12,8 @@ use flate2::write::GzEncoder;
 use zeroclaw::backup::BackupError;
 use zeroclaw::clock::Clock;
 use zeroclaw::model::{
-    AgentId, AgentStatus, BackupRun, MemoryRecord, PageLimit, TaskOwnerKind, TaskRun, TaskStatus,
-    Tier,
+    AgentId, AgentStatus, BackupRun, MemoryRecord, PageLimit, TaskOrigin, TaskOwnerKind, TaskRun,
+    TaskStatus, Tier,
 };
 use zeroclaw::service::backup::{
     self, CreateOptions, CreateReport, RestoreOptions, RestoreReport, VerifyReport,
@@ -191,6 +191,7 @@ fn task_of(id: &str) -> TaskRun {
         output: None,
         error: None,
         detail_json: None,
+        origin: TaskOrigin::default(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! C04: a database of every earlier schema version comes up to this one with every row.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -66,6 +67,18 @@ fn sections(dump: &str) -> impl Iterator<Item = &str> {
     dump.split("== ").skip(1)
 }
 
+/// A table's section without columns that came later than `before`.
+fn narrowed(section: &str, before: &str) -> String {
+    let column = |line: &str| line.split_once(" = ").map(|(name, _)| name.to_owned());
+    let known: BTreeSet<String> = before.lines().filter_map(column).collect();
+    let stays = |line: &&str| column(line).is_none_or(|name| known.contains(&name));
+    section
+        .lines()
+        .filter(stays)
+        .flat_map(|line| [line, "\n"])
+        .collect()
+}
+
 #[test]
 fn c04_every_earlier_version_comes_up_with_every_row() {
     for (name, tier, version) in versions() {
@@ -84,7 +97,7 @@ fn c04_every_earlier_version_comes_up_with_every_row() {
         let after = logical_dump(&path, WRITTEN_BY_UPGRADE);
         for section in sections(&before) {
             assert!(
-                sections(&after).any(|other| other == section),
+                sections(&after).any(|other| narrowed(other, section) == section),
                 "{name} {version}: of\n{section}\nbecame\n{after}"
             );
         }

@@ -9,8 +9,12 @@ use zeroclaw::model::{
     AgentId, BackupStatus, Conversation, ConversationKind, MigrationStatus, PageLimit,
     SessionStatus, Tier,
 };
-use zeroclaw::store::agent::{conversation, memory, receipt, search, session, transcript};
-use zeroclaw::store::global::{agent, backup, cron, lease, migration, task};
+use zeroclaw::store::agent::{
+    artifact, conversation, memory, receipt, search, session, transcript,
+};
+use zeroclaw::store::global::{
+    agent, backup, continuation, cron, delivery, goal, lease, migration, settlement, task,
+};
 
 use super::{atlas, event_of};
 use crate::schema::upgrade::replay;
@@ -165,6 +169,97 @@ fn of_backups() {
 }
 
 #[test]
+fn of_what_tasks_have_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Global).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let mut told = delivery::get_many(&mut tx, &["t9"]).await.unwrap();
+        told[0].is_delivered = true;
+        delivery::upsert(&mut tx, &told[0]).await.unwrap();
+        assert_eq!(delivery::get_many(&mut tx, &["t9"]).await.unwrap(), told);
+
+        let first = goal::list(&mut tx, None, 1.into()).await.unwrap();
+        let rest = goal::list(&mut tx, first.next.as_deref(), all())
+            .await
+            .unwrap();
+        assert_eq!((first.items.len(), rest.items.len()), (1, 1));
+        for mut row in first.items.into_iter().chain(rest.items) {
+            assert!(
+                !goal::insert_new(&mut tx, &row).await.unwrap(),
+                "it is there"
+            );
+            row.task_id = if row.task_id == "t3" { "t1" } else { "t2" }.to_owned();
+            assert!(goal::insert_new(&mut tx, &row).await.unwrap());
+            let found = goal::get_many(&mut tx, &[&row.task_id]).await.unwrap();
+            assert_eq!(found, [row]);
+        }
+        for mut row in continuation::list(&mut tx, None, all())
+            .await
+            .unwrap()
+            .items
+        {
+            assert!(!continuation::insert_new(&mut tx, &row).await.unwrap());
+            row.task_id = if row.task_id == "t3" { "t1" } else { "t2" }.to_owned();
+            assert!(continuation::insert_new(&mut tx, &row).await.unwrap());
+            let found = continuation::get_many(&mut tx, &[&row.task_id])
+                .await
+                .unwrap();
+            assert_eq!(found, [row]);
+        }
+        for mut row in settlement::list(&mut tx, None, all()).await.unwrap().items {
+            assert!(!settlement::insert_new(&mut tx, &row).await.unwrap());
+            row.task_id = if row.task_id == "t4" { "t1" } else { "t2" }.to_owned();
+            assert!(settlement::insert_new(&mut tx, &row).await.unwrap());
+            let found = settlement::get_many(&mut tx, &[&row.task_id])
+                .await
+                .unwrap();
+            assert_eq!(found, [row]);
+        }
+
+        let begin = task::find(&mut tx, "t1", all()).await.unwrap();
+        let ids: Vec<_> = begin.iter().map(|task| task.task_id.as_str()).collect();
+        assert_eq!(ids, ["t1", "t10"]);
+        let started = task::children(&mut tx, "t3", all()).await.unwrap();
+        assert_eq!(started.len(), 2);
+        let mut changed = started[0].clone();
+        changed.error = Some("changed".to_owned());
+        changed.origin.depth += 1;
+        assert!(task::update(&mut tx, &changed).await.unwrap());
+        assert_eq!(
+            task::get_many(&mut tx, &[&changed.task_id]).await.unwrap(),
+            [changed]
+        );
+    });
+}
+
+#[test]
+fn of_artifacts() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Agent(atlas())).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let listed = artifact::list(&mut tx, "t9").await.unwrap();
+        assert_eq!(listed.len(), 2);
+        for about in listed {
+            let found = artifact::get(&mut tx, "t9", &about.path).await.unwrap();
+            let mut found = found.unwrap();
+            assert_eq!(found.about, about);
+            assert!(!artifact::insert_new(&mut tx, &found).await.unwrap());
+            found.about.run_id = "copy".to_owned();
+            assert!(artifact::insert_new(&mut tx, &found).await.unwrap());
+            let copy = artifact::get(&mut tx, "copy", &about.path).await.unwrap();
+            assert_eq!(copy, Some(found));
+        }
+        assert_eq!(artifact::get(&mut tx, "t9", "no").await.unwrap(), None);
+    });
+}
+
+#[test]
 fn of_tasks_and_jobs() {
     let dir = tempfile::tempdir().unwrap();
     block_on(async {
@@ -177,8 +272,8 @@ fn of_tasks_and_jobs() {
             .await
             .unwrap()
             .items;
-        assert_eq!(tasks.len(), 8);
-        assert_eq!(task::count(&mut tx).await.unwrap(), 8);
+        assert_eq!(tasks.len(), 10);
+        assert_eq!(task::count(&mut tx).await.unwrap(), 10);
         // Those that never started have no time; a page may end among them.
         let (mut paged, mut before) = (Vec::new(), None::<String>);
         loop {
@@ -204,6 +299,8 @@ fn of_tasks_and_jobs() {
             owner_kind: Some(tasks[0].owner_kind),
             source_id: Some("job-1".to_owned()),
             agent_id: Some(atlas()),
+            status: Some(tasks[0].status),
+            without_kind: None,
         };
         let runs = task::list(&mut tx, &filter, None, all())
             .await

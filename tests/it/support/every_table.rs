@@ -59,7 +59,24 @@ const GLOBAL: &[(&str, Values)] = &[
             ("owner_kind", "'cron'"),
             ("agent_id", "'atlas'"),
             ("status", "'succeeded'"),
+            ("task_id", "'task-1'"),
+            ("caller_chain_json", "'[\"atlas\",\"birch\"]'"),
+            ("depth", "1"),
+            ("cancel_state", "'requested'"),
         ],
+    ),
+    (
+        "task_delivery_state",
+        &[("task_id", "'task-1'"), ("is_delivered", "1")],
+    ),
+    (
+        "goal_tasks",
+        &[("task_id", "'task-1'"), ("blockers_json", "'[]'")],
+    ),
+    ("task_continuations", &[("task_id", "'task-1'")]),
+    (
+        "task_settlements",
+        &[("task_id", "'task-1'"), ("artifact_sha256", DIGEST)],
     ),
     (
         "cron_jobs",
@@ -83,6 +100,14 @@ const GLOBAL: &[(&str, Values)] = &[
 
 /// One agent's data.
 const AGENT: &[(&str, Values)] = &[
+    (
+        "run_artifacts",
+        &[
+            ("sha256", DIGEST),
+            ("size_bytes", "3"),
+            ("blob", "x'00ff2a'"),
+        ],
+    ),
     ("migration_sources", &[("source_sha256", DIGEST)]),
     (
         "conversations",

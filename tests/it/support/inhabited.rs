@@ -6,7 +6,8 @@ use zeroclaw::model::{
     AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType, CronJob, CronOrigin,
     Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind,
     RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
-    SourceReceipt, SourceStatus, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
+    SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier,
+    TimeZoneOrigin,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 use zeroclaw::store::agent::{memory, session, transcript};
@@ -245,6 +246,7 @@ fn run_of_job(number: i64) -> TaskRun {
         output: Some(HOSTILE.to_owned()),
         error: None,
         detail_json: None,
+        origin: TaskOrigin::default(),
     }
 }
 

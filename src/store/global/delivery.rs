@@ -1,0 +1,73 @@
+//! Whom to tell of a task's end: `task_delivery_state`.
+
+use sea_query::{Expr, ExprTrait, Iden, Query};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::db::{WriteTx, bound};
+use crate::model::TaskDelivery;
+use crate::store::StoreError;
+
+#[derive(Iden)]
+enum TaskDeliveryState {
+    Table,
+    TaskId,
+    RequesterOriginJson,
+    IsDelivered,
+    LastNotifiedEventAtMs,
+}
+
+fn read(row: &SqliteRow) -> Result<TaskDelivery, StoreError> {
+    Ok(TaskDelivery {
+        task_id: row.try_get("task_id")?,
+        requester_origin_json: row.try_get("requester_origin_json")?,
+        is_delivered: row.try_get("is_delivered")?,
+        last_notified_event_at_ms: row.try_get("last_notified_event_at_ms")?,
+    })
+}
+
+/// Writes what is known of a task's delivery, or replaces what was known.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn upsert(tx: &mut WriteTx<'_>, delivery: &TaskDelivery) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO task_delivery_state (task_id, requester_origin_json, is_delivered, last_notified_event_at_ms)
+         VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (task_id) DO UPDATE SET
+             requester_origin_json = excluded.requester_origin_json,
+             is_delivered = excluded.is_delivered,
+             last_notified_event_at_ms = excluded.last_notified_event_at_ms",
+    )
+    .bind(&delivery.task_id)
+    .bind(&delivery.requester_origin_json)
+    .bind(delivery.is_delivered)
+    .bind(delivery.last_notified_event_at_ms)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// What is known of the delivery of these tasks, in no order.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn get_many(
+    conn: &mut SqliteConnection,
+    ids: &[&str],
+) -> Result<Vec<TaskDelivery>, StoreError> {
+    let select = Query::select()
+        .columns([
+            TaskDeliveryState::TaskId,
+            TaskDeliveryState::RequesterOriginJson,
+            TaskDeliveryState::IsDelivered,
+            TaskDeliveryState::LastNotifiedEventAtMs,
+        ])
+        .from(TaskDeliveryState::Table)
+        .and_where(Expr::col(TaskDeliveryState::TaskId).is_in(ids.iter().copied()))
+        .take();
+    let rows = bound(&select).fetch_all(conn).await?;
+    rows.iter().map(read).collect()
+}
