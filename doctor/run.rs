@@ -104,6 +104,8 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
         plan.import_bytes(),
         safety::estimate(task, &plan),
     )?;
+    // It is made anew under the lock; of many sources each is a few kilobytes.
+    drop(plan);
     before::note(&Layout::new(task.root.clone()))?;
     let service = match Service::init(&task.root, task.clock.clone(), HolderKind::Doctor).await {
         Ok((service, _)) => service,

@@ -86,7 +86,6 @@ pub struct Db {
     readers: SqlitePool,
     writer: Option<Writer>,
     version: i64,
-    bulk: SqliteConnectOptions,
     // Holds the private copy that is looked at, until this goes.
     _copy: Option<TempDir>,
 }
@@ -173,7 +172,6 @@ impl Db {
             readers: pool(pooled_options(path), tier),
             writer: Some(Writer::start(conn, path.to_owned(), last)),
             version: known_version(tier),
-            bulk: bulk_options(path),
             _copy: None,
         })
     }
@@ -195,10 +193,9 @@ impl Db {
         Ok(Self {
             path: path.to_owned(),
             tier: tier.clone(),
-            readers: pool(options.clone(), tier),
+            readers: pool(options, tier),
             writer: None,
             version: identity.version,
-            bulk: options,
             _copy: copy,
         })
     }
@@ -258,14 +255,23 @@ impl Db {
     ///
     /// # Errors
     ///
-    /// [`DbError`] when another connection holds the file for longer than the busy timeout.
+    /// [`DbError`] when another connection holds the file for longer than the busy timeout, or when the database was
+    /// opened only to look.
     pub async fn begin_bulk(&self) -> Result<BulkTx, DbError> {
-        let conn = self
-            .bulk
-            .clone()
-            .connect_here()
-            .await
-            .map_err(|e| DbError::from(e).at(&self.path))?;
+        self.begin_bulk_beside(0).await
+    }
+
+    /// The same beside `others` on other databases, with which it shares the memory that one alone has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Db::begin_bulk`].
+    pub async fn begin_bulk_beside(&self, others: usize) -> Result<BulkTx, DbError> {
+        if self.writer.is_none() {
+            return Err(DbError::stopped().at(&self.path));
+        }
+        let conn = bulk_options(&self.path, others).connect_here().await;
+        let conn = conn.map_err(|error| DbError::from(error).at(&self.path))?;
         BulkTx::begin(conn, self.path.clone()).await
     }
 

@@ -26,8 +26,10 @@ const LOG_LIMIT_BYTES: &str = "67108864";
 const WRITER_CACHE: &str = "-2000";
 /// Page cache of a reader, KiB as a negative number.
 const READER_CACHE: &str = "-1000";
-/// Page cache of an import, KiB as a negative number.
-const BULK_CACHE: &str = "-65536";
+/// Page cache of an import's transaction, KiB; those that are open together share it.
+const BULK_CACHE_KIB: usize = 65_536;
+/// The least that one of many gets.
+const LEAST_BULK_CACHE_KIB: usize = 2_000;
 /// Rows a statement may run ahead of its reader.
 const ROW_BUFFER: usize = 1_024;
 /// An idle reader closes after this.
@@ -74,10 +76,13 @@ pub(super) fn load_options(path: &Path) -> SqliteConnectOptions {
 }
 
 /// A writer for one long transaction, always durable, whatever log the file has.
-pub(super) fn bulk_options(path: &Path) -> SqliteConnectOptions {
+///
+/// * `others`: transactions of other databases that are open beside it.
+pub(super) fn bulk_options(path: &Path, others: usize) -> SqliteConnectOptions {
+    let cache = (BULK_CACHE_KIB / (others + 1)).max(LEAST_BULK_CACHE_KIB);
     writing(path)
         .synchronous(SqliteSynchronous::Extra)
-        .pragma("cache_size", BULK_CACHE)
+        .pragma("cache_size", format!("-{cache}"))
 }
 
 /// * `full`: what makes a commit durable. A commit with a rollback journal is the removal of that journal, which only

@@ -3,11 +3,12 @@
 //! It knows nothing of where rows come from; its caller reads that.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Service, ServiceError};
 use crate::db::{BulkTx, Db, Reader, WriteTx};
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
+    AgentId, AgentRecord, AgentStatus, BackupRun, KindCount, MigrationRun, SourceReceipt, Tier,
 };
 use crate::store::agent::{memory, search, session};
 use crate::store::global::{backup, lease, migration};
@@ -19,16 +20,21 @@ const OWNER_SCOPE: &str = "gateway_locks";
 #[derive(Debug)]
 pub struct Importer {
     service: Service,
+    // One share more for each open transaction.
+    open: Arc<()>,
 }
 
 /// One long, durable transaction on one tier.
 #[derive(Debug)]
-pub struct ImportTx(BulkTx);
+pub struct ImportTx {
+    tx: BulkTx,
+    _open: Arc<()>,
+}
 
 impl ImportTx {
     /// The transaction, for store functions.
     pub fn tx(&mut self) -> WriteTx<'_> {
-        self.0.tx()
+        self.tx.tx()
     }
 
     /// Commits; once this returns the rows are on disk.
@@ -37,7 +43,7 @@ impl ImportTx {
     ///
     /// [`ServiceError`] when SQLite cannot commit; nothing of the transaction remains.
     pub async fn commit(self) -> Result<(), ServiceError> {
-        Ok(self.0.commit().await?)
+        Ok(self.tx.commit().await?)
     }
 }
 
@@ -45,7 +51,10 @@ impl Importer {
     /// Imports into the root of `service`, which must be open for writing.
     #[must_use]
     pub fn new(service: Service) -> Self {
-        Self { service }
+        Self {
+            service,
+            open: Arc::new(()),
+        }
     }
 
     /// The service underneath.
@@ -130,7 +139,11 @@ impl Importer {
             Tier::Global => self.service.global().clone(),
             Tier::Agent(id) => self.service.agent(id).await?,
         };
-        Ok(ImportTx(db.begin_bulk().await?))
+        let others = Arc::strong_count(&self.open) - 1;
+        Ok(ImportTx {
+            tx: db.begin_bulk_beside(others).await?,
+            _open: Arc::clone(&self.open),
+        })
     }
 
     /// A connection to read what is committed on one tier. While a transaction is open on an agent's, it may have to
@@ -205,21 +218,46 @@ impl Importer {
         .await
     }
 
-    /// Writes receipts, all in one transaction.
+    /// Writes receipts, all in one transaction, and gives them back.
     ///
     /// # Errors
     ///
     /// [`ServiceError`] when SQLite fails or a receipt does not balance.
-    pub async fn put_receipts(&self, receipts: Vec<SourceReceipt>) -> Result<(), ServiceError> {
-        self.write_global(move |tx| {
-            Box::pin(async move {
-                for receipt in &receipts {
-                    migration::upsert_source(tx, receipt).await?;
-                }
-                Ok(())
+    pub async fn put_receipts(
+        &self,
+        receipts: Vec<SourceReceipt>,
+    ) -> Result<Vec<SourceReceipt>, ServiceError> {
+        let global = self.service.global();
+        global
+            .write(move |tx| {
+                Box::pin(async move {
+                    for receipt in &receipts {
+                        migration::upsert_source(tx, receipt).await?;
+                    }
+                    Ok(receipts)
+                })
             })
-        })
-        .await
+            .await
+    }
+
+    /// Receipts of one run whose sources are proven, or copies, and not moved aside yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn unmoved(&self, run_id: &str) -> Result<Vec<SourceReceipt>, ServiceError> {
+        let mut conn = self.service.global().read().await?;
+        Ok(migration::list_unmoved(&mut conn, run_id).await?)
+    }
+
+    /// All records of one run's sources together.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn total_of(&self, run_id: &str) -> Result<KindCount, ServiceError> {
+        let mut conn = self.service.global().read().await?;
+        Ok(migration::total_of(&mut conn, run_id).await?)
     }
 
     /// Agents whose full-text indexes lack rows, or were being built when a run was cut off; one whose database cannot
