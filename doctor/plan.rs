@@ -10,9 +10,10 @@ use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
 use super::scan::{Disposition, Scan, Source};
+use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};
+use super::sources::zeroclaw::{acp_db, brain_db, cron_db, devices_db, paired_tokens, sessions_db};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -86,10 +87,6 @@ pub(crate) type Earlier = BTreeMap<String, SourceState>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Install<'a> {
     /// The root that is imported from.
-    #[expect(
-        dead_code,
-        reason = "readers of stores that name files elsewhere come next"
-    )]
     pub(crate) root: &'a Path,
     /// Whose records are.
     pub(crate) owners: &'a Owners,
@@ -116,7 +113,12 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
-        Format::SessionsDb | Format::BrainDb | Format::CronDb => Err(not_plain(source)),
+        Format::PairedTokens => paired_tokens::read(install.root, sink).await,
+        Format::SessionsDb
+        | Format::AcpDb
+        | Format::BrainDb
+        | Format::CronDb
+        | Format::DevicesDb => Err(not_plain(source)),
     }
 }
 
@@ -129,6 +131,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, owners, sink).await,
         Format::CronDb => {
             let place = if source.is_current_place {
@@ -138,7 +141,13 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines => Err(not_plain(source)),
+        Format::DevicesDb => {
+            let pairing = PairedTokens::load(install.root)?.pairing();
+            devices_db::read(db, &pairing, sink).await
+        }
+        Format::SessionLines | Format::ArchivedSessionLines | Format::PairedTokens => {
+            Err(not_plain(source))
+        }
     }
 }
 

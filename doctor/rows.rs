@@ -13,7 +13,10 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod acp;
+mod device;
 mod task;
+mod tool_artifact;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -208,4 +211,7 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Device: zeroclaw::model::PairedDevice,
+    AcpSession: zeroclaw::model::AcpSession,
+    ToolArtifact: zeroclaw::model::ToolArtifact,
 }

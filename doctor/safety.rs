@@ -43,7 +43,9 @@ pub(crate) async fn archive(
     let moved = plan
         .sources
         .iter()
-        .filter(|planned| matches!(planned.action, Action::Import | Action::Archive));
+        .filter(|planned| matches!(planned.action, Action::Import | Action::Archive))
+        // What stays is not moved: whether it belongs into a backup is not the import's to say.
+        .filter(|planned| !planned.source.stays());
     let extra: Vec<_> = match task.from {
         Some(_) => Vec::new(),
         None => moved

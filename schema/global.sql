@@ -321,3 +321,66 @@ CREATE INDEX cron_jobs_due ON cron_jobs (next_run_at_ms, job_id)
     WHERE enabled = 1 AND next_run_at_ms IS NOT NULL;
 -- Serves: jobs of one agent.
 CREATE INDEX cron_jobs_by_agent ON cron_jobs (agent_id, job_id);
+
+-- Devices
+-- -------
+
+-- Why: who may talk to the gateway, as people know it. Nothing here opens anything.
+-- Written by: pairing, import. Rows leave: never; a device whose tokens are revoked stays to be seen.
+CREATE TABLE device_identities (
+    device_id         TEXT    NOT NULL PRIMARY KEY,
+    display_name      TEXT,
+    -- What kind of device, in its own word; 'legacy' where only a token is known.
+    device_type       TEXT,
+    remote_ip         TEXT,
+    -- What it can do, JSON as it said.
+    capabilities_json TEXT,
+    paired_at_ms      INTEGER,
+    last_seen_at_ms   INTEGER
+) STRICT;
+
+-- Why: a token is proved by its SHA-256 alone; the token itself is in no column of any table.
+-- Written by: pairing, revocation, import. Rows leave: never, so that a revoked token stays known as such.
+-- No reference to the device: a token may be known before it.
+CREATE TABLE device_auth_tokens (
+    -- SHA-256 of the whole token, 64 lower-case hex digits.
+    token_sha256  TEXT    NOT NULL PRIMARY KEY
+        CHECK (length(token_sha256) = 64 AND token_sha256 NOT GLOB '*[^0-9a-f]*'),
+    device_id     TEXT    NOT NULL,
+    -- 'unverified': nobody could tell whether it was still paired. Only 'active' opens.
+    status        TEXT    NOT NULL CHECK (status IN ('active', 'revoked', 'unverified')),
+    -- Why it is not active; NULL while it is.
+    status_reason TEXT,
+    revoked_at_ms INTEGER,
+    CHECK (status <> 'active' OR (status_reason IS NULL AND revoked_at_ms IS NULL))
+) STRICT;
+
+-- Serves: tokens of one device.
+CREATE INDEX device_auth_tokens_by_device ON device_auth_tokens (device_id, token_sha256);
+
+-- Sessions of ACP clients
+-- -----------------------
+
+-- Why: such a client asks for its session by id alone, before any agent is known.
+-- Written by: ACP use cases and import. Rows leave: with their session.
+CREATE TABLE acp_sessions (
+    agent_id            TEXT    NOT NULL,
+    session_id          TEXT    NOT NULL,
+    session_key         TEXT    NOT NULL,
+    -- The client's working folder as it named it: may lie outside the root, or be gone. Never resolved by us.
+    cwd                 TEXT    NOT NULL,
+    -- An ended session is a tombstone: it is never resumed.
+    state               TEXT    NOT NULL CHECK (state IN ('open', 'ended')),
+    -- A counter of its origin, no billing data.
+    token_count         INTEGER NOT NULL DEFAULT 0 CHECK (token_count >= 0),
+    created_at_ms       INTEGER NOT NULL,
+    last_activity_at_ms INTEGER NOT NULL,
+    ended_at_ms         INTEGER,
+    PRIMARY KEY (agent_id, session_id),
+    CHECK ((state = 'ended') = (ended_at_ms IS NOT NULL))
+) STRICT;
+
+-- Serves: list, newest activity first.
+CREATE INDEX acp_sessions_by_activity ON acp_sessions (last_activity_at_ms DESC, session_id, agent_id);
+-- Serves: a client's question for its session.
+CREATE INDEX acp_sessions_by_session ON acp_sessions (session_id);

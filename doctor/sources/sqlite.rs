@@ -23,6 +23,7 @@ const ROW_BUFFER: usize = 256;
 #[derive(Debug)]
 pub(crate) struct LegacyDb {
     pub(crate) conn: SqliteConnection,
+    options: SqliteConnectOptions,
 }
 
 /// Whether the file begins as SQLite files do.
@@ -56,7 +57,16 @@ impl LegacyDb {
             options.immutable(true).read_only(true)
         };
         Ok(Self {
-            conn: connect(options).await?,
+            conn: connect(options.clone()).await?,
+            options,
+        })
+    }
+
+    /// Another connection to the same file, for a second look while rows stream; gone before this one.
+    pub(crate) async fn again(&self) -> Result<Self, ReadError> {
+        Ok(Self {
+            conn: connect(self.options.clone()).await?,
+            options: self.options.clone(),
         })
     }
 

@@ -92,6 +92,18 @@ impl Out {
         }
     }
 
+    /// Prints stored bytes: as they are into a file or a pipe, made visible on a terminal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Out::bytes`].
+    pub(crate) fn stored(&self, bytes: &[u8]) -> Result<(), CliError> {
+        if self.data_is_terminal {
+            return self.text(&String::from_utf8_lossy(bytes));
+        }
+        self.bytes(bytes)
+    }
+
     /// Prints text, line breaks kept, other control characters made visible.
     ///
     /// # Errors

@@ -54,6 +54,14 @@ const GLOBAL: &[(&str, &str)] = &[
         "task_records",
         include_str!("../../migrations/global/0006_task_records.sql"),
     ),
+    (
+        "devices",
+        include_str!("../../migrations/global/0007_devices.sql"),
+    ),
+    (
+        "acp_sessions",
+        include_str!("../../migrations/global/0008_acp_sessions.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.
@@ -77,6 +85,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "run_artifacts",
         include_str!("../../migrations/agent/0005_run_artifacts.sql"),
+    ),
+    (
+        "tool_artifacts",
+        include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
 ];
 

@@ -3,6 +3,7 @@
 use super::{Request, Response, Service, ServiceError};
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
+use crate::store::global::acp::AcpFilter;
 
 impl Service {
     /// Answers a request.
@@ -55,12 +56,37 @@ impl Service {
                 self.search_sessions(&text, agent.as_ref(), newest, limit)
                     .await?,
             ),
+            Request::SessionsAcp {
+                agent,
+                state,
+                before,
+                limit,
+            } => {
+                let filter = AcpFilter {
+                    agent_id: agent,
+                    state,
+                };
+                let page = self.list_acp(&filter, before.as_deref(), limit).await?;
+                Response::AcpSessions(page)
+            }
+            Request::SessionsArtifacts { agent, session } => {
+                Response::Artifacts(self.list_artifacts(agent.as_ref(), &session).await?)
+            }
+            Request::SessionsArtifact {
+                agent,
+                session,
+                artifact,
+            } => Response::Artifact(
+                self.show_artifact(agent.as_ref(), &session, &artifact)
+                    .await?,
+            ),
             Request::CronList { agent } => {
                 Response::CronJobs(self.list_cron(agent.as_ref()).await?)
             }
             Request::CronRuns { job, before, limit } => {
                 Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
             }
+            Request::DevicesList => Response::Devices(self.list_devices().await?),
             Request::MemoryList {
                 agent,
                 category,

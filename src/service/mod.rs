@@ -4,11 +4,13 @@
 //! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
 //! the writes are ordered so that a rerun after a crash finishes them.
 
+mod acp;
 mod agent;
 pub mod agent_move;
 pub mod backup;
 mod check;
 mod cron;
+mod device;
 mod dispatch;
 mod error;
 mod history;
@@ -18,6 +20,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+mod tool_artifact;
 pub mod undo;
 
 pub use agent::AgentOverview;

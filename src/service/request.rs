@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
 use crate::model::{
-    AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    SessionRecord, SessionStatus, TaskRun, TierCheck,
+    AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit,
+    MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskRun, TierCheck,
+    ToolArtifact,
 };
 
 /// A question to the service.
@@ -69,6 +70,36 @@ pub enum Request {
         /// Most hits.
         limit: PageLimit,
     },
+    /// Sessions of ACP clients, newest activity first.
+    #[serde(rename = "sessions.acp")]
+    SessionsAcp {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only in this state.
+        state: Option<AcpState>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Payloads of tools kept beside a session, oldest first, without their bytes.
+    #[serde(rename = "sessions.artifacts")]
+    SessionsArtifacts {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+    },
+    /// One of them, whole.
+    #[serde(rename = "sessions.artifact")]
+    SessionsArtifact {
+        /// Its agent, where the session's id or key is not unique.
+        agent: Option<AgentId>,
+        /// The session's id, its key, or the start of its id.
+        session: String,
+        /// Its id.
+        artifact: String,
+    },
     /// Scheduled jobs.
     #[serde(rename = "cron.list")]
     CronList {
@@ -85,6 +116,9 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Paired devices.
+    #[serde(rename = "devices.list")]
+    DevicesList,
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -148,10 +182,18 @@ pub enum Response {
     Transcript(SessionTranscript),
     /// Hits in transcripts.
     Search(SearchAnswer),
+    /// Sessions of ACP clients.
+    AcpSessions(Page<AcpSession>),
+    /// Payloads of tools.
+    Artifacts(Vec<ToolArtifact>),
+    /// One payload, whole.
+    Artifact(ToolArtifact),
     /// Jobs.
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// Devices.
+    Devices(Vec<PairedDevice>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

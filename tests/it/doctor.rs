@@ -1,8 +1,10 @@
 //! The doctor from outside: the compiled program on installs as the old one left them, and what is there afterwards.
 
+mod acp;
 mod again;
 mod cases;
 mod crash;
+mod devices;
 mod failure;
 mod messages;
 mod modes;

@@ -1,7 +1,11 @@
 //! Formats of ZeroClaw installs, from 0.1 to 0.8.
 
+pub(crate) mod acp_db;
 pub(crate) mod brain_db;
 pub(crate) mod cron_db;
+pub(crate) mod devices_db;
+pub(crate) mod paired_tokens;
+mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;

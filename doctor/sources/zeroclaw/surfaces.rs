@@ -13,10 +13,16 @@ pub(crate) enum Format {
     SessionLines,
     /// `*.jsonl` moved to the archive.
     ArchivedSessionLines,
+    /// `acp-sessions.db`.
+    AcpDb,
     /// `brain.db`.
     BrainDb,
     /// `jobs.db`.
     CronDb,
+    /// `devices.db`.
+    DevicesDb,
+    /// The list of paired tokens in `config.toml`.
+    PairedTokens,
 }
 
 /// All formats this release reads.
@@ -24,8 +30,11 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::SessionsDb,
     Format::SessionLines,
     Format::ArchivedSessionLines,
+    Format::AcpDb,
     Format::BrainDb,
     Format::CronDb,
+    Format::DevicesDb,
+    Format::PairedTokens,
 ];
 
 /// What a file looks like from outside.
@@ -70,14 +79,30 @@ impl Format {
             Self::ArchivedSessionLines => {
                 surface("archived-session-files", "transcript_events", Plain)
             }
+            Self::AcpDb => surface("acp-sessions", "transcript_events", Database),
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
+            Self::PairedTokens => Surface {
+                stays: true,
+                ..surface("paired-tokens", "device_auth_tokens", Plain)
+            },
         }
     }
 
     /// Name of its surface.
     pub(crate) fn surface(self) -> &'static str {
         self.about().name
+    }
+
+    /// Where the old layout had it, below its workspace, where the 0.8 upgrade may have parted it from
+    /// its log.
+    pub(crate) fn in_old_workspace(self) -> Option<&'static str> {
+        match self {
+            Self::BrainDb => Some("memory/brain.db"),
+            Self::DevicesDb => Some("devices.db"),
+            _ => None,
+        }
     }
 
     /// Whether it is a SQLite file, with sidecars.
@@ -119,12 +144,19 @@ const fn lost_place(format: Format, pattern: &'static str) -> Place {
 /// Places of everything but sessions, in the order in which they come in: of one store the newest
 /// generation first, and what others point to before them.
 pub(crate) const PLACES: &[Place] = &[
+    // Oldest first, as all sessions: order is history.
+    place(Format::AcpDb, "workspace/sessions/acp-sessions.db"),
+    place(Format::AcpDb, "data/sessions/acp-sessions.db"),
     place(Format::BrainDb, "data/memory/brain.db"),
     place(Format::BrainDb, "agents/default/workspace/memory/brain.db"),
     place(Format::BrainDb, "workspace/memory/brain.db"),
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::DevicesDb, "data/devices.db"),
+    place(Format::DevicesDb, "agents/default/workspace/devices.db"),
+    place(Format::DevicesDb, "workspace/devices.db"),
+    place(Format::PairedTokens, "config.toml"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -147,12 +179,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     ("config", "config.toml.backup", Fate::Kept),
     ("secret key", ".secret_key", Fate::Kept),
     ("secret key", "data/.secret_key", Fate::Kept),
-    ("ACP sessions", "data/sessions/acp-sessions.db", Fate::Later),
-    (
-        "ACP sessions",
-        "workspace/sessions/acp-sessions.db",
-        Fate::Later,
-    ),
     ("control plane", "data/control_plane.db", Fate::Later),
     ("delegate results", "data/delegate_results/", Fate::Later),
     (
@@ -166,8 +192,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         Fate::Later,
     ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("devices", "data/devices.db", Fate::Later),
-    ("devices", "workspace/devices.db", Fate::Later),
     ("costs", "data/state/costs.jsonl", Fate::Later),
     ("costs", "workspace/state/costs.jsonl", Fate::Later),
     ("costs", "data/.zeroclaw/costs.db", Fate::Later),

@@ -1,10 +1,12 @@
 //! Rows of the control plane.
 
+pub mod acp;
 pub mod agent;
 pub mod backup;
 pub mod continuation;
 pub mod cron;
 pub mod delivery;
+pub mod device;
 pub mod goal;
 pub mod lease;
 pub mod migration;

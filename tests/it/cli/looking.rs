@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 16] = [
+    let plain: [&[&str]; 19] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -14,8 +14,11 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["sessions", "show", "session-1"],
         &["sessions", "show", "large", "--all"],
         &["sessions", "search", "lantern"],
+        &["sessions", "acp"],
+        &["sessions", "artifacts", "session-1"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["devices", "list"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["db", "check"],
@@ -59,6 +62,7 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["devices", "list"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

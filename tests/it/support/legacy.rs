@@ -165,7 +165,7 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
     let recipe = Recipe::named("sample.recipe");
     let install = LegacyInstall::new(dir);
     install
-        .config(&recipe.text("config.toml"))
+        .config(&recipe.sealed("config.toml"))
         .file(".secret_key", &recipe.bytes("secret_key"))
         .sqlite_with_wal(
             "data/sessions/sessions.db",
@@ -190,6 +190,11 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             &recipe.bytes("archived.jsonl"),
         )
         .sqlite(
+            "data/sessions/acp-sessions.db",
+            "acp_v0_8_3.sql",
+            &[&recipe.sql("acp.sql")],
+        )
+        .sqlite(
             "data/memory/brain.db",
             "brain_v0_8_3.sql",
             &[&recipe.sql("brain.sql")],
@@ -198,6 +203,11 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "data/cron/jobs.db",
             "cron_v0_8_4.sql",
             &[&recipe.sql("jobs.sql")],
+        )
+        .sqlite(
+            "data/devices.db",
+            "devices_v0_8.sql",
+            &[&recipe.sql("devices.sql")],
         );
     install
 }
