@@ -135,7 +135,17 @@ impl State {
             .collect()
     }
 
-    /// What SQLite has against any tier: pages, relations, text indexes; and what a run that ended should not leave.
+    /// Tiers that an import has filled without a log and left so.
+    pub(super) fn without_log(&self) -> Vec<PathBuf> {
+        // The format's "write version" and "read version": 2 for a write-ahead log.
+        let is_left = |tier: &PathBuf| {
+            std::fs::read(tier).unwrap()[18..20] != [2, 2]
+                || sqlite::sidecar(tier, "-journal").exists()
+        };
+        self.tiers().into_iter().filter(is_left).collect()
+    }
+
+    /// What SQLite has against any tier: pages, relations, text indexes.
     pub(super) fn complaints(&self) -> Vec<String> {
         let mut found = Vec::new();
         for tier in self.tiers() {
@@ -145,12 +155,6 @@ impl State {
             }
             if !sqlite::rows(&tier, "PRAGMA foreign_key_check").is_empty() {
                 found.push(format!("{name}: foreign_key_check"));
-            }
-            // The format's "write version" and "read version": 2 for a write-ahead log.
-            if std::fs::read(&tier).unwrap()[18..20] != [2, 2]
-                || sqlite::sidecar(&tier, "-journal").exists()
-            {
-                found.push(format!("{name}: it was filled and has no write-ahead log"));
             }
             if tier == self.global() {
                 continue;
