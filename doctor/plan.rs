@@ -9,11 +9,14 @@ use zeroclaw::model::{AgentId, AgentStatus, SourceState, SourceStatus, Tier};
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
+use super::progress::Progress;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{acp_db, brain_db, cron_db, devices_db, paired_tokens, sessions_db};
+use super::sources::zeroclaw::{
+    acp_db, brain_db, costs, cron_db, devices_db, paired_tokens, sessions_db, trace,
+};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -49,6 +52,13 @@ pub(crate) struct PlannedSource {
     pub(crate) survey: Survey,
 }
 
+impl PlannedSource {
+    /// Its bytes and records, for who says how far it is.
+    pub(crate) fn measure(&self) -> (u64, u64) {
+        (self.source.bytes, self.survey.records())
+    }
+}
+
 /// All that is to happen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -68,6 +78,15 @@ impl Plan {
         self.sources
             .iter()
             .any(|planned| matches!(planned.action, Action::Import | Action::Archive))
+    }
+
+    /// Records of all sources that come in.
+    pub(crate) fn import_records(&self) -> u64 {
+        let imports = self
+            .sources
+            .iter()
+            .filter(|planned| planned.action == Action::Import);
+        imports.map(|planned| planned.survey.records()).sum()
     }
 
     /// Bytes of all sources that come in.
@@ -92,6 +111,8 @@ pub(crate) struct Install<'a> {
     pub(crate) owners: &'a Owners,
     /// For private copies.
     pub(crate) scratch: &'a Path,
+    /// Hears how far it is.
+    pub(crate) progress: &'a Progress,
 }
 
 /// Reads one source into `sink`.
@@ -113,6 +134,8 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::Costs => costs::read(path, owners, sink).await,
+        Format::Trace => trace::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         Format::SessionsDb
         | Format::AcpDb
@@ -145,9 +168,11 @@ async fn read_database<S: Sink>(
             let pairing = PairedTokens::load(install.root)?.pairing();
             devices_db::read(db, &pairing, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines | Format::PairedTokens => {
-            Err(not_plain(source))
-        }
+        Format::SessionLines
+        | Format::ArchivedSessionLines
+        | Format::PairedTokens
+        | Format::Costs
+        | Format::Trace => Err(not_plain(source)),
     }
 }
 
@@ -175,14 +200,20 @@ pub(crate) async fn plan(
         ..Plan::default()
     };
     let mut needed = BTreeSet::new();
+    let bytes = scan.sources.iter().map(|source| source.bytes).sum();
+    install.progress.begin("look", bytes, 0);
     for source in scan.sources {
         let planned = decide(source, install, earlier, root_tag, is_foreign).await;
         if planned.action == Action::Import {
             needed.extend(planned.survey.agents.keys().flatten().cloned());
         }
+        install
+            .progress
+            .advance(planned.source.bytes, planned.survey.records());
         plan.findings.extend(findings(&planned));
         plan.sources.push(planned);
     }
+    install.progress.end();
     if plan.has_work() {
         for alias in owners.config().agents.keys() {
             match owners.named(alias) {
