@@ -128,6 +128,7 @@ impl Run<'_> {
             .await?;
         self.enter(RunPhase::Retire).await?;
         self.retire_all(plan, verified, report).await?;
+        self.record_kept(plan).await?;
         self.enter(RunPhase::Index).await?;
         (self.tell)("building the full-text indexes");
         let unindexed = self.importer.unindexed().await?;

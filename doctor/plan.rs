@@ -121,6 +121,9 @@ pub(crate) async fn read<S: Sink>(
     install: Install<'_>,
     sink: &mut S,
 ) -> Result<(), ReadError> {
+    if source.format.about().discarded.is_some() {
+        return Ok(());
+    }
     if source.format.is_sqlite() {
         let mut db = LegacyDb::open(&source.path, install.scratch).await?;
         let read = read_database(source, &mut db, install, sink).await;
@@ -134,6 +137,7 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
@@ -154,6 +158,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, owners, sink).await,
         Format::CronDb => {

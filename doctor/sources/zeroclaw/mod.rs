@@ -6,6 +6,7 @@ pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod devices_db;
 pub(crate) mod paired_tokens;
+pub(crate) mod remains;
 mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
