@@ -23,6 +23,8 @@ const OURS: &[&str] = &[
     "state/daemon.lock",
     "state/migrate.lock",
     "state/restore.journal",
+    "state/import.before",
+    "state/undone/",
     "state/migrated/",
     "state/quarantine/",
     "state/restored/",
@@ -135,8 +137,11 @@ fn unknown(root: &Path, claimed: &HashSet<PathBuf>) -> Option<Finding> {
     };
     let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
     let message = format!(
-        "{at_least}{} files that no table of old or new formats knows: {}{more}; left alone",
-        files.len(),
+        "{at_least}{} that no table of old or new formats knows: {}{more}; left alone",
+        match files.len() {
+            1 => "1 file".to_owned(),
+            several => format!("{several} files"),
+        },
         named.join(", ")
     );
     let finding = Finding::new("unknown-files", Level::Advice, first, message);

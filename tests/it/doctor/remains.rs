@@ -133,12 +133,7 @@ fn what_stays_a_file_is_put_on_record_in_a_run_that_has_other_work_and_only_then
     install.file("data/state/costs.jsonl", COST);
     fix(&home);
 
-    let receipts = State::of(home.root()).receipts();
-    let on_record: Vec<&str> = receipts
-        .iter()
-        .filter(|receipt| receipt.1 == "kept")
-        .map(|receipt| receipt.0.as_str())
-        .collect();
+    let on_record = State::of(home.root()).kept();
     for path in kept {
         assert!(install.path(path).exists(), "{path}");
         let is_on_record = on_record.iter().any(|place| path.starts_with(place));
