@@ -233,7 +233,7 @@ fn store(
         };
     }
     // Old programs left files under the names of stores that never held one.
-    let is_decoy = format == Format::BrainDb && !is_sqlite(&path);
+    let is_decoy = matches!(format, Format::BrainDb | Format::ChannelArchive) && !is_sqlite(&path);
     let is_empty = std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0);
     let discarded = format.about().discarded;
     if format.is_sqlite() && discarded.is_none() && (is_empty || is_decoy) {
