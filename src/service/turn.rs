@@ -198,6 +198,8 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
+        // Void from here on, not only once the write is through.
+        held.turns.end(&held.turn_id);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if let Err(error) = held.end(SessionStatus::Interrupted).await {
