@@ -15,6 +15,7 @@ mod preflight;
 mod quarantine;
 mod record;
 mod report;
+mod results;
 mod retire;
 mod rows;
 mod run;

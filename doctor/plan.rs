@@ -9,10 +9,11 @@ use zeroclaw::model::{AgentId, AgentStatus, SourceState, SourceStatus, Tier};
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
+use super::results;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, cron_db, sessions_db};
+use super::sources::zeroclaw::{brain_db, control_db, cron_db, result_file, sessions_db};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -86,10 +87,6 @@ pub(crate) type Earlier = BTreeMap<String, SourceState>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Install<'a> {
     /// The root that is imported from.
-    #[expect(
-        dead_code,
-        reason = "readers of stores that name files elsewhere come next"
-    )]
     pub(crate) root: &'a Path,
     /// Whose records are.
     pub(crate) owners: &'a Owners,
@@ -116,7 +113,18 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
-        Format::SessionsDb | Format::BrainDb | Format::CronDb => Err(not_plain(source)),
+        Format::ResultFile => {
+            let alias = key.as_str();
+            let standing = result_file::Standing {
+                path,
+                alias,
+                owners,
+            };
+            result_file::read(standing, sink).await
+        }
+        Format::SessionsDb | Format::BrainDb | Format::CronDb | Format::ControlDb => {
+            Err(not_plain(source))
+        }
     }
 }
 
@@ -138,7 +146,18 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines => Err(not_plain(source)),
+        Format::ControlDb => {
+            let folders = results::folders(install.root, owners, install.scratch).await?;
+            let surroundings = control_db::Surroundings {
+                owners,
+                root: install.root,
+                folders: &folders,
+            };
+            control_db::read(db, surroundings, sink).await
+        }
+        Format::SessionLines | Format::ArchivedSessionLines | Format::ResultFile => {
+            Err(not_plain(source))
+        }
     }
 }
 

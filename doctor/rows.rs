@@ -13,7 +13,10 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod artifact;
+pub(crate) mod background;
 mod task;
+mod task_record;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -208,4 +211,9 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Background: background::BackgroundTask,
+    Goal: zeroclaw::model::GoalTask,
+    Continuation: zeroclaw::model::TaskContinuation,
+    Settlement: zeroclaw::model::TaskSettlement,
+    Artifact: zeroclaw::model::RunArtifact,
 }

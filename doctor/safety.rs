@@ -42,7 +42,9 @@ pub(crate) async fn archive(
     let moved = plan
         .sources
         .iter()
-        .filter(|planned| matches!(planned.action, Action::Import | Action::Archive));
+        .filter(|planned| matches!(planned.action, Action::Import | Action::Archive))
+        // What lies outside the root is read and never moved.
+        .filter(|planned| !planned.source.relative.is_absolute());
     let extra: Vec<_> = match task.from {
         Some(_) => Vec::new(),
         None => moved

@@ -96,13 +96,13 @@ impl Task {
         earlier: &Earlier,
         scratch: &Path,
     ) -> Result<Plan, DoctorError> {
-        let mut found = scan(self.source_root(), scratch).await?;
+        let owners = self.owners()?;
+        let mut found = scan(self.source_root(), &owners, scratch).await?;
         if !self.only.is_empty() {
             found
                 .sources
                 .retain(|source| self.only.iter().any(|only| only == source.format.surface()));
         }
-        let owners = self.owners()?;
         let install = plan::Install {
             root: self.source_root(),
             owners: &owners,

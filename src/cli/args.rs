@@ -7,7 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
-use super::{CliError, Context, Exit, agent, backup, cron, db, init, memory, session, status};
+use super::{
+    CliError, Context, Exit, agent, backup, cron, db, init, memory, session, status, task,
+};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Sessions(session::SessionsCommand),
     #[command(display_order = 12, subcommand)]
     Cron(cron::CronCommand),
+    #[command(display_order = 14, subcommand)]
+    Tasks(task::TasksCommand),
     #[command(display_order = 13, subcommand)]
     Memory(memory::MemoryCommand),
     #[command(display_order = 4, subcommand)]
@@ -94,6 +98,7 @@ impl Command {
             Self::Sessions(command) => command.run(context).await,
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
+            Self::Tasks(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,
             Self::Db(command) => command.run(context).await,
         }

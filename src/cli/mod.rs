@@ -20,6 +20,7 @@ mod memory;
 pub(crate) mod output;
 mod session;
 mod status;
+mod task;
 
 pub(crate) use args::{Command, Globals};
 pub(crate) use carrier::ask;

@@ -18,6 +18,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+mod task;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;
@@ -27,6 +28,7 @@ pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
+pub use task::{GoalOverview, TaskOutput, TaskOverview};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
+use super::{
+    AgentOverview, GoalOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+    TaskOutput, TaskOverview,
+};
 use crate::model::{
     AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    SessionRecord, SessionStatus, TaskRun, TierCheck,
+    SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck,
 };
 
 /// A question to the service.
@@ -85,6 +88,50 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Background work, newest start first; runs of scheduled jobs only where they are asked for.
+    #[serde(rename = "tasks.list")]
+    TasksList {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only of this kind.
+        kind: Option<TaskOwnerKind>,
+        /// Only in this state.
+        status: Option<TaskStatus>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One task and all that belongs to it.
+    #[serde(rename = "tasks.show")]
+    TasksShow {
+        /// Its id, or the start of it.
+        task: String,
+    },
+    /// What a task gave, whole.
+    #[serde(rename = "tasks.output")]
+    TasksOutput {
+        /// Its id, or the start of it.
+        task: String,
+        /// Which output, where there are several.
+        path: Option<String>,
+    },
+    /// Goals by task.
+    #[serde(rename = "tasks.goals")]
+    TasksGoals {
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Ends that were decided and are not settled, by task.
+    #[serde(rename = "tasks.settlements")]
+    TasksSettlements {
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -152,6 +199,14 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// One task.
+    Task(TaskOverview),
+    /// What a task gave.
+    TaskOutput(TaskOutput),
+    /// Goals.
+    Goals(Page<GoalOverview>),
+    /// Ends that are not settled.
+    Settlements(Page<TaskSettlement>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

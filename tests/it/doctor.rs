@@ -2,7 +2,9 @@
 
 mod again;
 mod cases;
+mod control_plane;
 mod crash;
+mod delegates;
 mod failure;
 mod messages;
 mod modes;

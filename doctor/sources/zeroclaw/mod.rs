@@ -1,7 +1,9 @@
 //! Formats of ZeroClaw installs, from 0.1 to 0.8.
 
 pub(crate) mod brain_db;
+pub(crate) mod control_db;
 pub(crate) mod cron_db;
+pub(crate) mod result_file;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;

@@ -17,6 +17,10 @@ pub(crate) enum Format {
     BrainDb,
     /// `jobs.db`.
     CronDb,
+    /// `control_plane.db`.
+    ControlDb,
+    /// `delegate_results/<task id>.json`.
+    ResultFile,
 }
 
 /// All formats this release reads.
@@ -26,6 +30,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::ArchivedSessionLines,
     Format::BrainDb,
     Format::CronDb,
+    Format::ControlDb,
+    Format::ResultFile,
 ];
 
 /// What a file looks like from outside.
@@ -72,6 +78,8 @@ impl Format {
             }
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::ControlDb => surface("tasks", "task_runs", Database),
+            Self::ResultFile => surface(RESULTS, "run_artifacts", Plain),
         }
     }
 
@@ -85,6 +93,22 @@ impl Format {
         self.about().shape == Shape::Database
     }
 }
+
+/// Name of the surface of results, also for files among them that are none.
+pub(crate) const RESULTS: &str = "delegate-results";
+
+/// Folders that results of background work lie in, without those of agents and of sessions elsewhere.
+pub(crate) const RESULT_FOLDERS: [&str; 3] = [
+    "data/delegate_results",
+    "agents/*/workspace/delegate_results",
+    "workspace/delegate_results",
+];
+
+/// Stores that name folders outside the root where results may lie.
+pub(crate) const STORES_OF_FOLDERS: [&str; 2] = [
+    "data/sessions/acp-sessions.db",
+    "workspace/sessions/acp-sessions.db",
+];
 
 /// Folders of session stores, oldest generation first.
 pub(crate) const SESSION_FOLDERS: [&str; 2] = ["workspace/sessions", "data/sessions"];
@@ -116,7 +140,7 @@ const fn lost_place(format: Format, pattern: &'static str) -> Place {
     }
 }
 
-/// Places of everything but sessions, in the order in which they come in: of one store the newest
+/// Places of everything but sessions and results, in the order in which they come in: of one store the newest
 /// generation first, and what others point to before them.
 pub(crate) const PLACES: &[Place] = &[
     place(Format::BrainDb, "data/memory/brain.db"),
@@ -125,6 +149,12 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::ControlDb, "data/control_plane.db"),
+    lost_place(
+        Format::ControlDb,
+        "agents/default/workspace/control_plane.db",
+    ),
+    place(Format::ControlDb, "workspace/control_plane.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -151,18 +181,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     (
         "ACP sessions",
         "workspace/sessions/acp-sessions.db",
-        Fate::Later,
-    ),
-    ("control plane", "data/control_plane.db", Fate::Later),
-    ("delegate results", "data/delegate_results/", Fate::Later),
-    (
-        "delegate results",
-        "workspace/delegate_results/",
-        Fate::Later,
-    ),
-    (
-        "delegate results",
-        "agents/*/workspace/delegate_results/",
         Fate::Later,
     ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
