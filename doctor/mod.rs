@@ -5,6 +5,7 @@
 //! Remove this folder, and the runtime still builds: to the library its name does not exist.
 
 mod apply;
+mod before;
 mod command;
 mod finding;
 mod names;
@@ -27,6 +28,7 @@ mod split_log;
 mod survey;
 mod target;
 mod task;
+mod undo;
 mod units;
 mod verify;
 mod work;

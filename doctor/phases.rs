@@ -14,6 +14,7 @@ use zeroclaw::service::{Importer, ServiceError};
 use zeroclaw::store::global::migration;
 
 use super::apply::{Applied, Applier, Transactions, commit};
+use super::before;
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
@@ -448,7 +449,8 @@ impl Run<'_> {
             (false, false) => MigrationStatus::Completed,
         };
         self.record.finished_at_ms = Some(self.task.clock.now_ms());
-        self.record.report_json = json!({ "total": total }).to_string();
+        let rows = self.importer.rows().await?;
+        self.record.report_json = before::with_rows(&rows, json!(total), &self.record.report_json);
         self.record.phase = RunPhase::Report;
         zeroclaw::fs::fault("doctor-report");
         // With the sign of who holds the root, so that a kill after this leaves none behind.

@@ -4,24 +4,61 @@ use std::path::Path;
 
 use serde_json::json;
 use zeroclaw::model::{MigrationRun, MigrationStatus, RunPhase, Tier};
-use zeroclaw::service::{HolderKind, Importer, Service};
+use zeroclaw::service::{HolderKind, Importer, Service, undo};
 
+use super::before::{self, Before};
 use super::finding::{Finding, Level};
+use super::names::escaped;
 use super::phases::Run;
+use super::plan::Plan;
 use super::report::Report;
 use super::target::{await_writer, settled_plan};
 use super::task::{DoctorError, Task, private_folder};
 use super::{preflight, safety};
+use zeroclaw::fs::Layout;
 
 /// Looks and changes nothing.
 pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
     task.check()?;
+    if let Some(finding) = cut_off(task)? {
+        // Half of the root is of before and half of after: nothing else can be said of it.
+        let mut report = Report::planned(&task.root, task.from.as_deref(), &Plan::default());
+        report.findings.push(finding);
+        return Ok(report);
+    }
     let scratch = private_folder()?;
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
     report.findings.extend(target.findings);
     report.findings.extend(offer(task));
     Ok(report)
+}
+
+/// A restore, or a run whose undoing was cut off: what comes next ends it.
+fn cut_off(task: &Task) -> Result<Option<Finding>, DoctorError> {
+    let layout = Layout::new(task.root.clone());
+    if !layout.restore_journal().exists() {
+        return Ok(None);
+    }
+    let place = escaped(layout.stored(&layout.restore_journal()));
+    let finding = match undo::unfinished(&layout)? {
+        Some(run) => {
+            let message = format!("undoing run {run} was cut off half way");
+            let finding = Finding::new("unfinished-undo", Level::Error, place, message);
+            finding.with_remedy(format!(
+                "run `zeroclaw doctor undo {run} --yes`: it goes on where it stopped; any other command that opens the \
+                 root ends it too"
+            ))
+        }
+        None => {
+            let message = "a restore was cut off half way";
+            let finding = Finding::new("unfinished-restore", Level::Error, place, message);
+            finding.with_remedy(
+                "run `zeroclaw status`: whatever opens the root next ends it, all old or all new",
+            )
+        }
+    };
+    Ok(Some(finding))
 }
 
 /// Another product's home, named and not touched.
@@ -45,6 +82,10 @@ fn offer(task: &Task) -> Option<Finding> {
 pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Report, DoctorError> {
     task.check()?;
     await_writer(task).await?;
+    if cut_off(task)?.is_some() {
+        tell("finishing what was cut off");
+        undo::finish(&Layout::new(task.root.clone()), &task.clock).await?;
+    }
     let scratch = private_folder()?;
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let has_own_work = target.has_index_work || target.is_older || target.unfinished.is_some();
@@ -63,6 +104,7 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
         plan.import_bytes(),
         safety::estimate(task, &plan),
     )?;
+    before::note(&Layout::new(task.root.clone()))?;
     let service = match Service::init(&task.root, task.clock.clone(), HolderKind::Doctor).await {
         Ok((service, _)) => service,
         Err(error) => return Err(error.into()),
@@ -106,6 +148,7 @@ async fn run(
     if plan.has_work() || unfinished.is_some() {
         let owners = task.owners()?;
         let record = take_up(task, importer, unfinished).await?;
+        before::forget(importer.service().layout())?;
         let mut run = Run {
             task,
             importer,
@@ -116,6 +159,8 @@ async fn run(
             said: Vec::new(),
         };
         run.carry_out(&plan, &mut report).await?;
+    } else {
+        before::forget(importer.service().layout())?;
     }
     Ok(report)
 }
@@ -133,13 +178,15 @@ async fn take_up(
         Some(mut other) => {
             other.status = MigrationStatus::Failed;
             other.finished_at_ms = Some(now_ms);
-            other.report_json =
-                json!({ "note": "cut off; its sources are taken up again when asked for" })
-                    .to_string();
+            let note = json!("cut off; its sources are taken up again when asked for");
+            other.report_json = before::with(&[("note", note)], &other.report_json);
             importer.update_run(&other).await?;
         }
         None => {}
     }
+    let is_fresh =
+        importer.agents().await?.is_empty() && importer.service().runs_in_order().await?.is_empty();
+    let before: Before = before::noted(importer.service().layout(), is_fresh);
     let run = MigrationRun {
         id: format!(
             "{}-{}",
@@ -153,7 +200,7 @@ async fn take_up(
         from_path,
         backup_path: None,
         app_version: env!("CARGO_PKG_VERSION").to_owned(),
-        report_json: "{}".to_owned(),
+        report_json: before.into_report(),
     };
     importer.insert_run(&run).await?;
     Ok(run)

@@ -10,6 +10,7 @@ use zeroclaw::model::{BackupKind, BackupRun, BackupStatus, MigrationRun};
 use zeroclaw::service::Importer;
 use zeroclaw::service::backup::{CreateOptions, create_with};
 
+use super::before::Before;
 use super::plan::{Action, Plan};
 use super::task::{DoctorError, Task};
 
@@ -51,7 +52,7 @@ pub(crate) async fn archive(
             .map(|planned| planned.source.relative.clone())
             .collect(),
     };
-    if extra.is_empty() && importer.agents().await?.is_empty() {
+    if extra.is_empty() && !Before::of_run(&run.report_json).had_state {
         return Ok(None);
     }
     let service = importer.service();

@@ -3,17 +3,21 @@
 //! In phase `staging` nothing of the root was touched: the new files go, all is old. In phase `swapping` every new
 //! file is whole, synced and beside its place: the swap is taken to its end, all is new. The journal is written
 //! before the staging folder is made and removed after it is gone, so a root without a journal has nothing half done.
+//! An import is undone under the same journal, so that whoever opens the root next ends that too.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::BackupError;
+use super::undo::Undo;
 use crate::fs::{FsError, FsErrorKind, Layout, atomic, fault, sidecars};
 use crate::model::{AgentRecord, BackupRun};
 
-/// Version of the journal; an unknown one is left alone.
+/// Version of the journal of a restore; an unknown one is left alone.
 const VERSION: u32 = 1;
+/// Version of the journal of an undone import, which a release that knows none must leave alone.
+const UNDO_VERSION: u32 = 2;
 
 /// A restore under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +31,9 @@ pub(super) struct Journal {
     pub(super) swaps: Vec<Swap>,
     /// The row and the record that follow the swap when one agent alone is restored.
     pub(super) register: Option<Box<Register>>,
+    /// What follows the swap when an import is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) undo: Option<Box<Undo>>,
 }
 
 /// How far a restore came.
@@ -68,6 +75,16 @@ impl Journal {
             phase: Phase::Staging,
             swaps: Vec::new(),
             register: None,
+            undo: None,
+        }
+    }
+
+    /// An undone import that begins: what it puts back is known from the start.
+    pub(super) fn undoing(id: &str, undo: Undo) -> Self {
+        Self {
+            version: UNDO_VERSION,
+            undo: Some(Box::new(undo)),
+            ..Self::staging(id)
         }
     }
 
@@ -85,7 +102,11 @@ impl Journal {
         };
         let journal: Self =
             serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
-        if journal.version != VERSION {
+        let known = match journal.undo {
+            Some(_) => UNDO_VERSION,
+            None => VERSION,
+        };
+        if journal.version != known {
             let reason = format!("it has version {}", journal.version);
             return Err(unreadable(reason));
         }
@@ -93,7 +114,8 @@ impl Journal {
         let is_inside = journal
             .swaps
             .iter()
-            .all(|swap| super::names::fault(&swap.path).is_none());
+            .all(|swap| super::names::fault(&swap.path).is_none())
+            && journal.undo.as_ref().is_none_or(|undo| undo.is_inside());
         if !is_name || !is_inside {
             return Err(unreadable("it leads out of the root".to_owned()));
         }
@@ -114,6 +136,14 @@ impl Journal {
             fault("restore.swap");
         }
         Ok(())
+    }
+
+    /// Folder of what is set aside.
+    pub(super) fn aside(&self, layout: &Layout) -> PathBuf {
+        match self.undo {
+            Some(_) => layout.undone_run_dir(&self.id),
+            None => layout.restored_run_dir(&self.id),
+        }
     }
 
     /// Removes the staging folder, then the journal.
@@ -144,7 +174,7 @@ impl Journal {
                 }),
             };
         }
-        let aside = layout.restored_run_dir(&self.id).join(&swap.path);
+        let aside = self.aside(layout).join(&swap.path);
         let logs = sidecars(&place).into_iter().zip(sidecars(&aside));
         // The main file first: without it nobody can take its logs for another's.
         let pairs = std::iter::once((place.clone(), aside.clone()));
@@ -172,7 +202,7 @@ pub(super) fn exists(path: &Path) -> bool {
 }
 
 /// A name that is free: something set aside by an earlier try is never replaced.
-fn free_name(path: PathBuf) -> PathBuf {
+pub(super) fn free_name(path: PathBuf) -> PathBuf {
     let mut free = path.clone();
     let mut number = 1;
     while exists(&free) {

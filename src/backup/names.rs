@@ -18,13 +18,15 @@ const SHOWN: usize = 120;
 const GLOBAL_DB: &str = "state/state.sqlite";
 
 /// Paths that belong to the machinery of a root, lower-case: they never travel. A trailing `/` means all below.
-const RESERVED: [&str; 7] = [
+const RESERVED: [&str; 9] = [
     "state/daemon.lock",
     "state/daemon.sock",
     "state/migrate.lock",
     "state/restore.journal",
     "state/restored/",
+    "state/import.before",
     "state/migrated/",
+    "state/undone/",
     "backups/",
 ];
 

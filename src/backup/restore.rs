@@ -239,6 +239,11 @@ pub(super) async fn roll_forward(
         put?;
         fault("restore.registered");
     }
+    if let Some(undo) = journal.undo.clone() {
+        let place = (journal.clone(), layout.clone());
+        let finished = tokio::task::spawn_blocking(move || undo.finish(&place.1, &place.0));
+        finished.await.map_err(|_| BackupError::Stopped)??;
+    }
     journal.clear(layout)
 }
 
@@ -370,7 +375,7 @@ async fn prove_target(layout: &Layout) -> Result<(), BackupError> {
 }
 
 /// Databases in the agents' folders of a target, registered or not, relative to its root.
-fn agent_databases(layout: &Layout) -> Result<Vec<String>, FsError> {
+pub(super) fn agent_databases(layout: &Layout) -> Result<Vec<String>, FsError> {
     let folder = layout.agents_dir();
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,

@@ -233,6 +233,7 @@ impl Known {
             search.layout.daemon_lock(),
             search.layout.migrate_lock(),
             search.layout.restore_journal(),
+            search.layout.before_import_file(),
         ] {
             paths.insert(lock);
         }
@@ -312,11 +313,14 @@ fn judge_folder(search: &Search<'_>, entry: &DirEntry, path: &str) -> Verdict {
     if here == layout.backups_dir() {
         return Verdict::LeaveOut("archives never lie in an archive");
     }
-    if here == layout.migrated_dir() || path == "state/quarantine" {
+    if here == layout.migrated_dir() || here == layout.quarantines_dir() {
         return Verdict::LeaveOut("old files that were imported");
     }
     if here == layout.restored_dir() {
         return Verdict::LeaveOut("old files that a restore set aside");
+    }
+    if here == layout.undone_dir() {
+        return Verdict::LeaveOut("what imports had made that were undone");
     }
     let is_workspace = names::is_in_workspace(&format!("{path}/."));
     if is_workspace && !search.include_workspace {

@@ -92,6 +92,19 @@ impl Out {
         }
     }
 
+    /// Prints what somebody else made: byte for byte in a pipe, as text on a terminal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Out::bytes`].
+    pub(crate) fn payload(&self, bytes: &[u8]) -> Result<(), CliError> {
+        if self.data_is_terminal {
+            self.text(&String::from_utf8_lossy(bytes))
+        } else {
+            self.bytes(bytes)
+        }
+    }
+
     /// Prints text, line breaks kept, other control characters made visible.
     ///
     /// # Errors

@@ -31,7 +31,9 @@ pub(crate) enum TasksCommand {
     /// Show one task and all that belongs to it
     #[command(after_long_help = Exit::help_of_named())]
     Show(ShowArgs),
-    /// Print what a task gave, byte for byte
+    /// Print what a task gave
+    ///
+    /// Byte for byte in a pipe; on a terminal control characters are made visible.
     #[command(after_long_help = Exit::help_of_named())]
     Output(OutputArgs),
     /// List goals and why they wait
@@ -271,7 +273,7 @@ async fn output(context: &Context, args: OutputArgs) -> Result<Exit, CliError> {
     if context.json() {
         context.out.json(&output)?;
     } else {
-        context.out.bytes(&output.bytes)?;
+        context.out.payload(&output.bytes)?;
     }
     Ok(Exit::Done)
 }

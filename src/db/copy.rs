@@ -73,26 +73,12 @@ impl DbCopy {
     ///
     /// [`DbError`] when a table cannot be read.
     pub async fn rows(&mut self) -> Result<BTreeMap<String, i64>, DbError> {
-        let named = |error: sqlx::Error| DbError::from(error).at(&self.path);
-        // `table_list` knows shadow tables as such, which their names alone do not tell.
-        let tables: Vec<String> = sqlx::query_scalar(
-            "SELECT name FROM pragma_table_list
-             WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
-        )
-        .fetch_all(&mut self.conn)
-        .await
-        .map_err(named)?;
-        let mut rows = BTreeMap::new();
-        for table in tables {
-            // A table name cannot be bound; quoted, it can name nothing else.
-            let sql = format!("SELECT count(*) FROM \"{}\"", table.replace('"', "\"\""));
-            let count: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
-                .fetch_one(&mut self.conn)
-                .await
-                .map_err(named)?;
-            rows.insert(table, count);
-        }
-        Ok(rows)
+        let rows = super::rows::count(&mut self.conn).await;
+        rows.map_err(|error| error.at(&self.path))
+    }
+
+    pub(super) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.conn
     }
 
     /// `PRAGMA integrity_check`, as [`check_connection`].

@@ -15,8 +15,10 @@ mod identity;
 mod look;
 mod migrate;
 mod open;
+mod rows;
 mod snapshot;
 mod tx;
+mod undone;
 mod writer;
 
 pub use bind::bound;
@@ -25,6 +27,7 @@ pub use copy::{DbCopy, Erase, Erased};
 pub use error::{DbError, DbErrorKind, OpenError};
 pub use migrate::{Release, known_version, tables_of};
 pub use open::{Access, Db, Durability, Reader, WriteAccess};
+pub use rows::TableRows;
 pub use snapshot::{SnapshotGate, SnapshotRun, SnapshotSource, open_snapshot};
 pub use tx::{BulkTx, WriteTx};
 pub use writer::BoxFuture;

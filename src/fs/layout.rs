@@ -126,7 +126,31 @@ impl Layout {
     /// Outside of [`migrated_run_dir`](Self::migrated_run_dir), which mirrors old paths of any name.
     #[must_use]
     pub fn quarantine_dir(&self, run_id: &str) -> PathBuf {
-        self.state_dir().join("quarantine").join(one_name(run_id))
+        self.quarantines_dir().join(one_name(run_id))
+    }
+
+    /// Folder of the bytes that all import runs could not read.
+    #[must_use]
+    pub fn quarantines_dir(&self) -> PathBuf {
+        self.state_dir().join("quarantine")
+    }
+
+    /// Folder of what all undone import runs had made.
+    #[must_use]
+    pub fn undone_dir(&self) -> PathBuf {
+        self.state_dir().join("undone")
+    }
+
+    /// Folder of what one undone import run had made, each thing under its old path.
+    #[must_use]
+    pub fn undone_run_dir(&self, run_id: &str) -> PathBuf {
+        self.undone_dir().join(one_name(run_id))
+    }
+
+    /// What an import found before it made the control plane; present until the control plane knows.
+    #[must_use]
+    pub fn before_import_file(&self) -> PathBuf {
+        self.state_dir().join("import.before")
     }
 
     /// Folder of all agents.

@@ -1,13 +1,14 @@
 //! Who may write a root: a lock of the operating system on one file.
 //!
 //! The lock is the truth, and it goes with its process however that ends. The text in the file only tells people
-//! who holds it. The file is never removed: a new file of the same name would carry a second lock.
+//! who holds it. A new file of the same name would carry a second lock, so whoever has a lock looks whether its file
+//! still has the name; only where a root is to vanish without a trace is the file removed, under its lock.
 //!
 //! Taking a lock may block the thread; asynchronous callers go through `spawn_blocking`.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::{FsError, Layout, atomic, process};
+use super::{FsError, FsErrorKind, Layout, atomic, process};
 
 /// Pause between two tries for a lock that is held: short to a person, nothing to a processor.
 const POLL: Duration = Duration::from_millis(25);
@@ -171,11 +172,25 @@ impl RootLock {
     pub fn exclusive(layout: &Layout, holder: Holder, wait: Duration) -> Result<Self, LockError> {
         let path = layout.daemon_lock();
         atomic::create_dir_private(&layout.state_dir())?;
-        let mut file = open_for_writing(&path)?;
-        lock_within(&mut file, &path, wait)?;
+        let mut file = lock_named(&path, wait)?;
 
         write_text(&mut file, &LockText::of(holder)).map_err(FsError::at("write", &path))?;
         Ok(Self { file })
+    }
+
+    /// Removes the lock files of a root that holds no state any more, and lets go.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError`] when a file cannot be removed.
+    pub fn remove(self, layout: &Layout) -> Result<(), FsError> {
+        for path in [layout.migrate_lock(), layout.daemon_lock()] {
+            match atomic::remove_file_synced(&path) {
+                Err(error) if error.kind() != FsErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Keeps writers out while a command looks. Makes nothing, waits for nobody.
@@ -191,6 +206,8 @@ impl RootLock {
             Err(error) => return Err(FsError::at("open", &path)(error).into()),
         };
         match file.try_lock_shared() {
+            // Removed since it was opened: there is no root any more.
+            Ok(()) if !has_name(&file, &path)? => Ok(SharedLock::NoFile),
             Ok(()) => Ok(SharedLock::Held(file)),
             Err(TryLockError::WouldBlock) => Ok(SharedLock::WriterAlive(read_text(&mut file))),
             Err(TryLockError::Error(error)) => Err(FsError::at("lock", &path)(error).into()),
@@ -218,8 +235,7 @@ impl FileLock {
     ///
     /// [`LockError::Held`] after `wait`; [`LockError::Fs`] when the file cannot be used.
     pub fn exclusive(path: &Path, wait: Duration) -> Result<Self, LockError> {
-        let mut file = open_for_writing(path)?;
-        lock_within(&mut file, path, wait)?;
+        let file = lock_named(path, wait)?;
         Ok(Self { _file: file })
     }
 }
@@ -238,6 +254,28 @@ fn open_for_writing(path: &Path) -> Result<File, FsError> {
         .write(true)
         .open(path)
         .map_err(FsError::at("open", path))
+}
+
+/// Opens and locks the file that has the name once the lock is there: one that was removed while it was waited for
+/// would keep nobody out.
+fn lock_named(path: &Path, wait: Duration) -> Result<File, LockError> {
+    loop {
+        let mut file = open_for_writing(path)?;
+        lock_within(&mut file, path, wait)?;
+        if has_name(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether an open file is still the one of that name.
+fn has_name(file: &File, path: &Path) -> Result<bool, FsError> {
+    let here = file.metadata().map_err(FsError::at("look at", path))?;
+    match std::fs::symlink_metadata(path) {
+        Ok(there) => Ok((here.dev(), here.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(FsError::at("look at", path)(error)),
+    }
 }
 
 fn lock_within(file: &mut File, path: &Path, wait: Duration) -> Result<(), LockError> {

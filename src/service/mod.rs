@@ -19,6 +19,7 @@ mod request;
 mod session;
 mod status;
 mod task;
+pub mod undo;
 
 pub use agent::AgentOverview;
 pub use error::ServiceError;

@@ -91,7 +91,9 @@ impl Service {
     /// holds it, [`ServiceError::Open`] when its control plane is newer, damaged or foreign.
     pub async fn open(root: &Path, clock: Clock, kind: HolderKind) -> Result<Self, ServiceError> {
         let layout = Layout::new(root.to_owned());
-        if !is_initialised(&layout) && !layout.restore_journal().exists() {
+        // It may be an import whose undoing leaves no state.
+        finish_cut_off(&layout, &clock).await?;
+        if !is_initialised(&layout) {
             return Err(ServiceError::NotInitialised {
                 root: root.to_owned(),
             });
@@ -108,21 +110,40 @@ impl Service {
     /// As [`Service::open`]. A writer elsewhere does not keep a look out.
     pub async fn look(root: &Path, clock: Clock) -> Result<Self, ServiceError> {
         let layout = Layout::new(root.to_owned());
-        if layout.restore_journal().exists() {
-            // A restore was cut off: all-old or all-new first, whoever comes next.
-            let holder = Holder {
-                kind: HolderKind::Restore,
-                since_ms: clock.now_ms(),
-            };
-            let _lock = RootLock::exclusive(&layout, holder, LOCK_WAIT)?;
-            crate::backup::recover(&layout, &clock).await?;
-        }
+        finish_cut_off(&layout, &clock).await?;
         if !is_initialised(&layout) {
             return Err(ServiceError::NotInitialised {
                 root: root.to_owned(),
             });
         }
         let lock = RootLock::shared_if_present(&layout)?;
+        Self::look_with(layout, clock, lock).await
+    }
+
+    /// The same for who holds the root: nobody writes, so nothing is left beside the databases either.
+    ///
+    /// # Errors
+    ///
+    /// As [`Service::look`].
+    pub async fn look_under(
+        _lock: &RootLock,
+        root: &Path,
+        clock: Clock,
+    ) -> Result<Self, ServiceError> {
+        let layout = Layout::new(root.to_owned());
+        if !is_initialised(&layout) {
+            return Err(ServiceError::NotInitialised {
+                root: root.to_owned(),
+            });
+        }
+        Self::look_with(layout, clock, SharedLock::NoFile).await
+    }
+
+    async fn look_with(
+        layout: Layout,
+        clock: Clock,
+        lock: SharedLock,
+    ) -> Result<Self, ServiceError> {
         // A slip in the configuration must not hide the state: it is told, and defaults stand in.
         let config =
             Config::load(&layout.config_file()).map_or_else(unreadable, Option::unwrap_or_default);
@@ -137,7 +158,7 @@ impl Service {
             // Whoever was to make it was cut off; the next writer does.
             Err(OpenError::Empty { .. }) => {
                 return Err(ServiceError::NotInitialised {
-                    root: root.to_owned(),
+                    root: layout.root().to_owned(),
                 });
             }
             global => global?,
@@ -344,6 +365,23 @@ impl Service {
         }
         close(self.tiers.global).await;
     }
+}
+
+/// A restore or an undone import was cut off: all-old or all-new first, whoever comes next.
+pub(super) async fn finish_cut_off(layout: &Layout, clock: &Clock) -> Result<(), ServiceError> {
+    if !layout.restore_journal().exists() {
+        return Ok(());
+    }
+    let holder = Holder {
+        kind: HolderKind::Restore,
+        since_ms: clock.now_ms(),
+    };
+    let lock = RootLock::exclusive(layout, holder, LOCK_WAIT)?;
+    crate::backup::recover(layout, clock).await?;
+    if !layout.global_db().exists() {
+        lock.remove(layout)?;
+    }
+    Ok(())
 }
 
 /// What stands in for a configuration that cannot be read, with the reason and the place.

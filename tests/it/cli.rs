@@ -2,7 +2,7 @@
 
 mod backup;
 mod exits;
-mod json;
+pub(crate) mod json;
 mod looking;
 mod moving;
 mod retention;

@@ -15,3 +15,4 @@ mod sample;
 mod scale;
 mod space;
 mod state;
+mod undo;

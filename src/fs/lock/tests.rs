@@ -178,3 +178,23 @@ fn work_under_a_file_lock_is_done_by_one_at_a_time() {
     drop(lock);
     assert!(FileLock::exclusive(&path, Duration::ZERO).is_ok());
 }
+
+#[test]
+fn a_lock_file_that_was_removed_while_it_was_waited_for_gives_way_to_the_new_one() {
+    let (_temp, layout) = root();
+    let first = RootLock::try_exclusive(&layout, DOCTOR).unwrap();
+    let waits = {
+        let layout = layout.clone();
+        thread::spawn(move || RootLock::exclusive(&layout, DOCTOR, Duration::from_secs(20)))
+    };
+    // Either it has opened the old file by then, or it opens the new one: the outcome is the same.
+    thread::sleep(2 * POLL);
+
+    first.remove(&layout).unwrap();
+    let second = waits.join().unwrap().unwrap();
+
+    assert!(layout.daemon_lock().exists());
+    let refused = RootLock::try_exclusive(&layout, DOCTOR);
+    assert!(matches!(refused, Err(LockError::Held { .. })));
+    drop(second);
+}

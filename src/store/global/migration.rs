@@ -164,6 +164,20 @@ pub async fn list_runs(
     rows.iter().map(read_run).collect()
 }
 
+/// Every run in the order in which they began, whatever the clock said; newest first.
+///
+/// # Errors
+///
+/// [`StoreError`] when a row cannot be read.
+pub async fn list_runs_in_order(
+    conn: &mut SqliteConnection,
+) -> Result<Vec<MigrationRun>, StoreError> {
+    let rows = sqlx::query("SELECT * FROM migration_runs ORDER BY rowid DESC")
+        .fetch_all(conn)
+        .await?;
+    rows.iter().map(read_run).collect()
+}
+
 /// Writes a receipt, or replaces an earlier one of the same source.
 ///
 /// # Errors

@@ -153,6 +153,7 @@ async fn a_list_with_bad_paths_or_places_is_refused() {
         "/etc/passwd",
         "state/daemon.lock",
         "state/restored/x",
+        "state/undone/x",
         "CONFIG.toml",
         "state/state.sqlite-wal",
         "state/state.sqlite/x",

@@ -25,7 +25,7 @@ fn names(value: &Value, found: &mut BTreeSet<String>) {
 
 /// Fails if a field is printed that the page about JSON does not name.
 #[track_caller]
-pub(super) fn is_documented(args: &[&str], value: &Value) {
+pub(crate) fn is_documented(args: &[&str], value: &Value) {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli-json.md");
     let documented = std::fs::read_to_string(page).unwrap();
     let mut printed = BTreeSet::new();
@@ -65,6 +65,12 @@ fn empty_answers_are_empty_values() {
         ),
         (&["cron", "list"], json!([])),
         (&["cron", "runs"], json!({ "items": [], "next": null })),
+        (&["tasks", "list"], json!({ "items": [], "next": null })),
+        (&["tasks", "goals"], json!({ "items": [], "next": null })),
+        (
+            &["tasks", "settlements"],
+            json!({ "items": [], "next": null }),
+        ),
         (&["memory", "list"], json!({ "items": [], "next": null })),
         (&["backup", "list"], json!([])),
         (&["doctor", "history"], json!([])),

@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 16] = [
+    let plain: [&[&str]; 21] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -16,6 +16,11 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["tasks", "list"],
+        &["tasks", "show", "work-1"],
+        &["tasks", "output", "work-1"],
+        &["tasks", "goals"],
+        &["tasks", "settlements"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["db", "check"],
@@ -59,6 +64,8 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["sessions", "search", "lantern"],
         &["cron", "list"],
         &["cron", "runs"],
+        &["tasks", "list"],
+        &["tasks", "goals"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

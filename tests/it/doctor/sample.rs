@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::state::{State, digest_of, findings, source};
 use crate::support::legacy::{copy_sample, sample_dir};
 use crate::support::sandbox::Sandbox;
+use crate::support::sqlite;
 use crate::support::tree::{assert_same_tree, tree_hash};
 
 /// Sessions and messages by agent, as the recipe's README has them.
@@ -28,7 +29,20 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
     let jobs = state.jobs();
     let of = |agent: &str| jobs.iter().filter(|job| job.1 == agent).count();
     assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
-    assert_eq!(state.runs(), 9);
+    // Nine runs of jobs, five tasks of background work.
+    assert_eq!(state.runs(), 14);
+    let stands =
+        "SELECT substr(task_id, -1), status FROM task_runs WHERE owner_kind <> 'cron' ORDER BY 1";
+    let stands = sqlite::rows(&state.global(), stands);
+    let wanted = [
+        ["1", "succeeded"],
+        ["2", "succeeded"],
+        ["3", "lost"],
+        ["4", "timed_out"],
+        ["5", "waiting"],
+    ];
+    assert_eq!(stands, wanted);
+    assert_eq!(state.count(&state.agent("atlas"), "run_artifacts"), 2);
     assert!(state.complaints().is_empty(), "{:?}", state.complaints());
 }
 
@@ -64,11 +78,23 @@ fn balances_as_the_recipe_says(report: &Value) {
             "data/cron/jobs.db",
             json!({"cron jobs": all(6), "cron runs": all(9)}),
         ),
+        (
+            "data/control_plane.db",
+            json!({"tasks": all(5), "goals": all(1), "continuations": all(1), "settlements": merged(1)}),
+        ),
+        (
+            "data/delegate_results/7a5c0000-0000-4000-8000-000000000001.json",
+            json!({"tasks": merged(1), "artifacts": all(1)}),
+        ),
+        (
+            "data/delegate_results/7a5c0000-0000-4000-8000-000000000002.json",
+            json!({"tasks": merged(1), "artifacts": all(1)}),
+        ),
     ];
     for (path, counts) in wanted {
         assert_eq!(source(report, path).unwrap()["counts"], counts, "{path}");
     }
-    assert_eq!(report["sources"].as_array().unwrap().len(), 7);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 10);
     assert_eq!(report["total"]["refused"], 0);
     let torn = source(report, "data/sessions/telegram_main_43_tide.jsonl").unwrap();
     assert_eq!(torn["partial_tails"].as_array().unwrap().len(), 1);
@@ -89,7 +115,7 @@ fn c28_a_look_at_the_sample_names_every_source_changes_nothing_and_exits_7() {
         assert!(looked.stdout.contains(source["path"].as_str().unwrap()));
     }
     assert_eq!(report["changed"], false);
-    assert_eq!(report["sources"].as_array().unwrap().len(), 7);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 10);
 }
 
 #[test]
@@ -223,6 +249,8 @@ fn what_came_in_is_shown_by_every_list_and_found_by_a_word() {
         .says("retired");
     home.zeroclaw(&["cron", "list"]).exits(0).says("birch");
     home.zeroclaw(&["memory", "list"]).exits(0).says("atlas");
+    home.zeroclaw(&["tasks", "list"]).exits(0).says("lanterns");
+    home.zeroclaw(&["tasks", "goals"]).exits(0).says("orchard");
     home.zeroclaw(&["status"]).exits(0);
     home.zeroclaw(&["db", "check"]).exits(0);
     let history = home

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use zeroclaw::model::{
     AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType, CronJob, CronOrigin,
-    Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind,
-    RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
-    SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier,
-    TimeZoneOrigin,
+    Delivery, GoalTask, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent,
+    PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
+    SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
+    Tier, TimeZoneOrigin,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{backup, cron, task};
+use zeroclaw::store::global::{backup, cron, goal, settlement, task};
 
 use super::sqlite::block_on;
 
@@ -191,6 +191,7 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
+    fill_background_work(&mut tx.tx()).await;
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
@@ -228,6 +229,40 @@ fn job() -> CronJob {
         created_at_ms: START_MS,
         updated_at_ms: START_MS,
     }
+}
+
+async fn fill_background_work(tx: &mut zeroclaw::db::WriteTx<'_>) {
+    let mut work = run_of_job(9);
+    work.task_id = "work-1".to_owned();
+    work.owner_kind = TaskOwnerKind::Delegate;
+    work.source_id = None;
+    work.output = Some("fourteen lanterns".to_owned());
+    task::insert_new(tx, &[work]).await.unwrap();
+    let goal = GoalTask {
+        task_id: "work-1".to_owned(),
+        objective: HOSTILE.to_owned(),
+        effective_token_limit: None,
+        effective_cost_limit_usd: Some(0.5),
+        pause_reason: Some("needs_user_input".to_owned()),
+        pause_description: None,
+        blockers_json: "[]".to_owned(),
+        detail_json: None,
+    };
+    assert!(goal::insert_new(tx, &goal).await.unwrap());
+    let settlement = TaskSettlement {
+        task_id: "work-1".to_owned(),
+        owner_pid: 4711,
+        owner_start_identity: None,
+        owner_boot_id: "boot-1".to_owned(),
+        desired_status: "needs_review".to_owned(),
+        artifact_path: "/old/work-1.json".to_owned(),
+        artifact_ref: None,
+        artifact_sha256: "00".repeat(32),
+        terminal_error: None,
+        created_at_ms: None,
+        detail_json: None,
+    };
+    assert!(settlement::insert_new(tx, &settlement).await.unwrap());
 }
 
 fn run_of_job(number: i64) -> TaskRun {
