@@ -235,6 +235,7 @@ async fn fill_background_work(tx: &mut zeroclaw::db::WriteTx<'_>) {
     let mut work = run_of_job(9);
     work.task_id = "work-1".to_owned();
     work.owner_kind = TaskOwnerKind::Delegate;
+    work.agent_id = None;
     work.source_id = None;
     work.output = Some("fourteen lanterns".to_owned());
     task::insert_new(tx, &[work]).await.unwrap();
