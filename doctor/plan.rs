@@ -148,10 +148,12 @@ async fn read_database<S: Sink>(
         }
         Format::ControlDb => {
             let folders = results::folders(install.root, owners, install.scratch).await?;
+            let retired = results::retired(install.root)?;
             let surroundings = control_db::Surroundings {
                 owners,
                 root: install.root,
                 folders: &folders,
+                retired: &retired,
             };
             control_db::read(db, surroundings, sink).await
         }

@@ -5,9 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use zeroclaw::fs::FsError;
+use zeroclaw::fs::{FsError, Layout};
 
-use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
 use super::scan::{
@@ -23,6 +22,17 @@ use super::sources::zeroclaw::surfaces::{
 
 /// Name of the folder in a workspace.
 const FOLDER: &str = "delegate_results";
+
+/// Folders of results that earlier runs have moved aside; a decided end may still need one as its proof.
+pub(crate) fn retired(root: &Path) -> Result<Vec<PathBuf>, FsError> {
+    let aside = Layout::new(root.to_owned()).migrated_dir();
+    let below = aside.strip_prefix(root).unwrap_or(&aside).to_owned();
+    let mut found = Vec::new();
+    for pattern in RESULT_FOLDERS {
+        found.extend(matching(root, &format!("{}/*/{pattern}", below.display()))?);
+    }
+    Ok(found)
+}
 
 /// All folders that results may lie in and that are there, those of the root first.
 pub(crate) async fn folders(
@@ -154,11 +164,10 @@ pub(super) async fn scan(
                 )?);
                 continue;
             }
-            let fate = if ending == Some("tmp") {
-                scan.findings.push(cut_off(&relative));
-                Fate::Ignored
-            } else {
-                Fate::Kept
+            // One cut off while it was written never was a result: its task says what is known.
+            let fate = match ending {
+                Some("tmp") => Fate::Ignored,
+                _ => Fate::Kept,
             };
             scan.others.push(Other {
                 surface: RESULTS,
@@ -170,10 +179,4 @@ pub(super) async fn scan(
         }
     }
     Ok(())
-}
-
-fn cut_off(relative: &Path) -> Finding {
-    let message =
-        "a result cut off while it was written; its task says what is known; left in place";
-    Finding::new("cut-off-result", Level::Advice, escaped(relative), message)
 }

@@ -8,7 +8,8 @@
 //! * a file that tells an end wins for status, output and error, as it did for its program;
 //! * a file that holds nothing but an output wins for the output, and the store for the rest;
 //! * of two files the one that says more wins, then the later one;
-//! * what one of them does not know is filled in from the other.
+//! * what one of them does not know is filled in from the other, and what a store said of output and
+//!   error in other words than its file is kept beside.
 
 use serde_json::{Map, Value, json};
 use zeroclaw::model::{AgentId, TaskDelivery, TaskRun, TaskStatus};
@@ -43,6 +44,9 @@ pub(crate) struct BackgroundTask {
 
 /// In `detail_json`: what the file with the result was.
 const RESULT_FILE: &str = "result_file";
+/// In `detail_json`: output and error in the words of a store, where those of a file hold.
+const OUTPUT_OF_STORE: &str = "output_of_store";
+const ERROR_OF_STORE: &str = "error_of_store";
 
 /// What is kept of a file with a result beside what it says of the task.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,12 +57,16 @@ pub(crate) struct ResultFile {
     pub(crate) ended_at_ms: i64,
     /// SHA-256 of its bytes, hex.
     pub(crate) sha256: String,
+    /// Who worked, as it says.
+    pub(crate) agent: Option<String>,
 }
 
 impl ResultFile {
     /// Puts it among the details of a task.
     pub(crate) fn put(&self, details: &mut Map<String, Value>) {
-        let file = json!({ "weight": self.weight, "ended_at_ms": self.ended_at_ms, "sha256": self.sha256 });
+        let file = json!({
+            "weight": self.weight, "ended_at_ms": self.ended_at_ms, "sha256": self.sha256, "agent": self.agent,
+        });
         details.insert(RESULT_FILE.to_owned(), file);
     }
 
@@ -69,6 +77,7 @@ impl ResultFile {
             weight: file["weight"].as_i64()?,
             ended_at_ms: file["ended_at_ms"].as_i64()?,
             sha256: file["sha256"].as_str()?.to_owned(),
+            agent: file["agent"].as_str().map(str::to_owned),
         })
     }
 }
@@ -156,6 +165,29 @@ fn fill(task: &mut TaskRun, from: &TaskRun) {
     }
 }
 
+/// Keeps what a store said where a file said it otherwise; a reference to the file says nothing.
+fn keep_words(task: &mut TaskRun, store: &TaskRun) {
+    if ResultFile::of(task).is_none() || is_open(store) || ResultFile::of(store).is_some() {
+        return;
+    }
+    let mut all = details(task.detail_json.as_deref());
+    let before = all.len();
+    for (name, said, holds) in [
+        (OUTPUT_OF_STORE, &store.output, &task.output),
+        (ERROR_OF_STORE, &store.error, &task.error),
+    ] {
+        let is_reference = |said: &&String| said.starts_with("artifact:");
+        if let Some(said) = said.as_ref().filter(|said| !is_reference(said))
+            && Some(said) != holds.as_ref()
+        {
+            all.entry(name).or_insert_with(|| json!(said));
+        }
+    }
+    if all.len() > before {
+        task.detail_json = Some(Value::Object(all).to_string());
+    }
+}
+
 /// Lets a file say what it knows of a task.
 fn hear_file(task: &mut TaskRun, from: &TaskRun, file: &ResultFile, said_by: SaidBy) {
     if said_by == SaidBy::StatusFile && !is_open(from) {
@@ -228,10 +260,18 @@ impl ImportRow for BackgroundTask {
             Some(_) => {}
             None if is_open(&stored.task) && !is_open(&read.task) => {
                 take_end(&mut both.task, &read.task);
+                if ResultFile::of(&stored.task).is_some() && stored.task.output.is_some() {
+                    both.task.output.clone_from(&stored.task.output);
+                }
             }
             None => {}
         }
         fill(&mut both.task, &read.task);
+        let store = match read.said_by {
+            SaidBy::Store => &read.task,
+            SaidBy::StatusFile | SaidBy::OutputFile => &stored.task,
+        };
+        keep_words(&mut both.task, store);
         match (&mut both.delivery, &read.delivery) {
             (Some(both), Some(read)) => both.is_delivered |= read.is_delivered,
             (none, read) => {

@@ -38,6 +38,7 @@ fn file(
         weight,
         ended_at_ms,
         sha256,
+        agent: None,
     }
     .put(&mut details);
     task.task.detail_json = Some(Value::Object(details).to_string());

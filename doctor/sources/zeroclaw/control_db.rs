@@ -13,7 +13,7 @@
 //! that are no limits (kept beside).
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zeroclaw::model::{GoalTask, TaskContinuation, Tier};
 
@@ -52,6 +52,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) root: &'a Path,
     /// Where results are.
     pub(crate) folders: &'a [ResultFolder],
+    /// Where results are that came in before, below the root.
+    pub(crate) retired: &'a [PathBuf],
 }
 
 /// Streams a store's tasks, then what they have beside them.

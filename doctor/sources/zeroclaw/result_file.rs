@@ -207,11 +207,18 @@ impl File {
         items
     }
 
-    fn details(&self, mut details: Map<String, Value>, weight: i64, ended: Option<i64>) -> String {
+    fn details(
+        &self,
+        mut details: Map<String, Value>,
+        weight: i64,
+        ended: Option<i64>,
+        agent: Option<String>,
+    ) -> String {
         let file = ResultFile {
             weight,
             ended_at_ms: ended.unwrap_or(i64::MIN),
             sha256: self.sha256.clone(),
+            agent,
         };
         file.put(&mut details);
         Value::Object(details).to_string()
@@ -231,7 +238,7 @@ impl File {
                 duration_ms: None,
                 error: None,
                 agent_id: None,
-                detail_json: Some(self.details(Map::new(), weight, None)),
+                detail_json: Some(self.details(Map::new(), weight, None, None)),
                 ..delegate(task_id)
             },
             delivery: None,
@@ -315,7 +322,7 @@ impl File {
             } else {
                 life.error
             },
-            detail_json: Some(self.details(details, weight, ended_at_ms)),
+            detail_json: Some(self.details(details, weight, ended_at_ms, life.agent)),
             ..delegate(life.task_id)
         };
         let task = BackgroundTask {

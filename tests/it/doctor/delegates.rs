@@ -144,6 +144,9 @@ fn c23_a_file_and_a_row_of_one_task_become_one_task() {
     let stands = |number| row(&home, number, "status, output, error");
     assert_eq!(stands(1), ["succeeded", "by the file", ""]);
     assert_eq!(row(&home, 1, "depth, execution_owner_pid"), ["1", "4242"]);
+    let beside: Value = serde_json::from_str(&row(&home, 1, "detail_json")[0]).unwrap();
+    assert_eq!(beside["output_of_store"], "by the row");
+    assert_eq!(beside["result_file"]["agent"], "birch");
     assert_eq!(stands(2), ["cancelled", "", "by the file"]);
     assert_eq!(stands(3)[0], "lost");
     assert_eq!(
@@ -238,12 +241,6 @@ fn c15_what_is_no_result_is_refused_by_place_and_a_cut_off_one_is_named() {
         let others = report["others"].as_array().unwrap();
         assert!(others.iter().any(|other| other["path"] == file), "{file}");
     }
-    let findings = report["findings"].as_array().unwrap();
-    assert!(
-        findings
-            .iter()
-            .any(|finding| finding["code"] == "cut-off-result")
-    );
 }
 
 #[test]

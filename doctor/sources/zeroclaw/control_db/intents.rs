@@ -202,13 +202,18 @@ pub(super) fn prove(intent: &Intent, surroundings: Surroundings<'_>) -> Result<P
         Err(reason) => return Err(format!("its artifact is none: {reason}")),
     };
     let folder = place.parent().unwrap_or(&place);
-    let is_read = surroundings
-        .folders
-        .iter()
-        .any(|known| surroundings.root.join(&known.relative) == folder);
+    let is_read = places(surroundings).any(|known| known == folder);
     Ok(Proven {
         elsewhere: output.filter(|_| !is_read),
     })
+}
+
+/// Every folder of results that is read for itself, or was.
+fn places<'a>(surroundings: Surroundings<'a>) -> impl Iterator<Item = PathBuf> + 'a {
+    let folders = surroundings.folders.iter().map(|folder| &folder.relative);
+    folders
+        .chain(surroundings.retired)
+        .map(move |folder| surroundings.root.join(folder))
 }
 
 /// The file with the bytes that were decided on.
@@ -217,10 +222,7 @@ fn find(
     name: &str,
     surroundings: Surroundings<'_>,
 ) -> Result<(PathBuf, Vec<u8>), String> {
-    let by_name = surroundings
-        .folders
-        .iter()
-        .map(|folder| surroundings.root.join(&folder.relative).join(name));
+    let by_name = places(surroundings).map(|folder| folder.join(name));
     let mut is_there = false;
     for place in std::iter::once(PathBuf::from(&intent.artifact_path)).chain(by_name) {
         let Some(bytes) = plain_bytes(&place) else {

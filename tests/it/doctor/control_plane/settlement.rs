@@ -106,6 +106,28 @@ fn a_proven_end_is_applied_from_its_place_or_by_name_where_the_install_has_moved
 }
 
 #[test]
+fn a_result_that_came_in_before_still_proves_the_end_of_its_task() {
+    let bytes = output_file(1, "the answer");
+    let rows = [
+        running(1),
+        intent(1, &[("artifact_sha256", digest(&bytes))]),
+    ];
+    let (home, install) = install(&ddl(8), &rows);
+    install.file(result_path(1), &bytes);
+    home.zeroclaw(&["doctor", "--fix", "--only", "delegate-results"])
+        .exits(0);
+    assert!(!install.path(result_path(1)).exists());
+    assert_eq!(row(&home, 1, "status, status_detail"), ["lost", "unknown"]);
+
+    imported(&home, 0);
+
+    assert_eq!(
+        stands(&home, 1),
+        ["succeeded", "completed", "the answer", ""]
+    );
+}
+
+#[test]
 fn an_end_that_nothing_proves_is_a_failure_and_never_a_success() {
     let whole = output_file(1, "whole");
     let digest_of = |bytes: &[u8]| ("artifact_sha256", digest(bytes));
