@@ -22,7 +22,7 @@ use super::plan::{self, Action, DAMAGED, Install, Plan, PlannedSource};
 use super::report::{Report, SourceReport, refused};
 use super::run::owner;
 use super::safety;
-use super::scan::digest;
+use super::scan::content;
 use super::sources::ReadError;
 use super::task::{DoctorError, Task};
 use super::verify::Verifier;
@@ -384,8 +384,12 @@ impl Run<'_> {
         let unproven = match read {
             // A source that changed under the import is not the one that was imported.
             Ok(())
-                if digest(&planned.source.path, planned.source.format.is_sqlite())?.1
-                    != planned.source.sha256 =>
+                if content(
+                    self.task.source_root(),
+                    &planned.source.path,
+                    planned.source.format,
+                )?
+                .1 != planned.source.sha256 =>
             {
                 Some(
                     "it changed while it was imported; run `zeroclaw doctor --fix` again"

@@ -11,9 +11,12 @@ use super::names::escaped;
 use super::owner::Owners;
 use super::results;
 use super::scan::{Disposition, Scan, Source};
+use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{brain_db, control_db, cron_db, result_file, sessions_db};
+use super::sources::zeroclaw::{
+    brain_db, control_db, cron_db, devices_db, paired_tokens, result_file, sessions_db,
+};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -122,9 +125,12 @@ pub(crate) async fn read<S: Sink>(
             };
             result_file::read(standing, sink).await
         }
-        Format::SessionsDb | Format::BrainDb | Format::CronDb | Format::ControlDb => {
-            Err(not_plain(source))
-        }
+        Format::PairedTokens => paired_tokens::read(install.root, sink).await,
+        Format::SessionsDb
+        | Format::BrainDb
+        | Format::CronDb
+        | Format::ControlDb
+        | Format::DevicesDb => Err(not_plain(source)),
     }
 }
 
@@ -157,9 +163,14 @@ async fn read_database<S: Sink>(
             };
             control_db::read(db, surroundings, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines | Format::ResultFile => {
-            Err(not_plain(source))
+        Format::DevicesDb => {
+            let pairing = PairedTokens::load(install.root)?.pairing();
+            devices_db::read(db, &pairing, sink).await
         }
+        Format::SessionLines
+        | Format::ArchivedSessionLines
+        | Format::ResultFile
+        | Format::PairedTokens => Err(not_plain(source)),
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod kind {
     pub(crate) const CONTINUATION: &str = "continuations";
     pub(crate) const SETTLEMENT: &str = "settlements";
     pub(crate) const ARTIFACT: &str = "artifacts";
+    pub(crate) const DEVICE: &str = "devices";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 

@@ -15,6 +15,7 @@ use zeroclaw::store::StoreError;
 
 mod artifact;
 pub(crate) mod background;
+mod device;
 mod task;
 mod task_record;
 
@@ -216,4 +217,5 @@ rows! {
     Continuation: zeroclaw::model::TaskContinuation,
     Settlement: zeroclaw::model::TaskSettlement,
     Artifact: zeroclaw::model::RunArtifact,
+    Device: zeroclaw::model::PairedDevice,
 }

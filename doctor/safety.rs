@@ -44,8 +44,8 @@ pub(crate) async fn archive(
         .sources
         .iter()
         .filter(|planned| matches!(planned.action, Action::Import | Action::Archive))
-        // What lies outside the root is read and never moved.
-        .filter(|planned| !planned.source.relative.is_absolute());
+        // What stays is not moved: whether it belongs into a backup is not the import's to say.
+        .filter(|planned| !planned.source.stays());
     let extra: Vec<_> = match task.from {
         Some(_) => Vec::new(),
         None => moved

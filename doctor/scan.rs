@@ -14,6 +14,7 @@ use super::owner::Owners;
 use super::results;
 use super::sources::ReadError;
 use super::sources::sqlite::{LegacyDb, is_sqlite};
+use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::sessions_db;
 use super::sources::zeroclaw::surfaces::{Fate, Format, OTHERS, PLACES, SESSION_FOLDERS, Shape};
 use super::split_log;
@@ -55,6 +56,11 @@ pub(crate) struct Source {
 impl Source {
     /// Its identity in receipts: root, surface, place and content.
     pub(crate) fn source_key(&self, root_tag: &str) -> String {
+        // A configuration that came along from a foreign root lists the same tokens here.
+        let root_tag = match self.format {
+            Format::PairedTokens => "list",
+            _ => root_tag,
+        };
         format!(
             "{root_tag}:{}:{}:{}",
             self.format.surface(),
@@ -171,6 +177,12 @@ fn store(
     }
     let mut source = source(root, relative, format, String::new(), Disposition::Import)?;
     source.is_current_place = is_current_place;
+    if format == Format::PairedTokens {
+        scan.findings.extend(sealed_tokens(root)?);
+        if source.bytes == 0 {
+            return Ok(());
+        }
+    }
     scan.sources.push(source);
     Ok(())
 }
@@ -191,8 +203,8 @@ fn lone_sidecars(
         if !is_regular(&path) || std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0) {
             continue;
         }
-        if format == Format::BrainDb
-            && let Some(database) = split_log::database_of(root, &path)?
+        if let Some(in_workspace) = format.in_old_workspace()
+            && let Some(database) = split_log::database_of(root, in_workspace, &path)?
         {
             let mut found = source(root, &database, format, String::new(), Disposition::Import)?;
             found.relative = log;
@@ -234,7 +246,7 @@ pub(super) fn source(
     disposition: Disposition,
 ) -> Result<Source, FsError> {
     let path = root.join(relative);
-    let (bytes, sha256) = digest(&path, format.is_sqlite())?;
+    let (bytes, sha256) = content(root, &path, format)?;
     Ok(Source {
         format,
         path,
@@ -245,6 +257,30 @@ pub(super) fn source(
         sha256,
         disposition,
     })
+}
+
+/// What keeps paired tokens from being known.
+fn sealed_tokens(root: &Path) -> Result<Option<Finding>, FsError> {
+    let list = PairedTokens::load(root)?;
+    let finding = list.sealed().map(|(sealed, reasons)| {
+        let message = format!(
+            "{sealed} of {} entries cannot be read: {reasons}; devices that cannot be told are not let in",
+            list.len()
+        );
+        let place = "config.toml: gateway.paired_tokens";
+        Finding::new("sealed-tokens", Level::Warning, place, message).with_remedy(
+            "put the .secret_key of this install back and run `zeroclaw doctor --fix` again; without it pair the devices again",
+        )
+    });
+    Ok(finding)
+}
+
+/// Size and digest of what counts of a source's file.
+pub(crate) fn content(root: &Path, path: &Path, format: Format) -> Result<(u64, String), FsError> {
+    match format {
+        Format::PairedTokens => Ok(PairedTokens::load(root)?.content()),
+        _ => digest(path, format.is_sqlite()),
+    }
 }
 
 /// Size and digest of a file; for a database together with its logs, which hold part of it.

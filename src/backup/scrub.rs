@@ -66,6 +66,14 @@ const GLOBAL: &[(&str, Decision)] = &[
         Keep("how a task was to end: a path and a digest"),
     ),
     ("cron_jobs", ScrubColumns(CRON_JOBS)),
+    (
+        "device_identities",
+        Keep("names and kinds of devices, which open nothing"),
+    ),
+    (
+        "device_auth_tokens",
+        DropRows("digests of the tokens of paired devices: pair them again"),
+    ),
 ];
 
 const CRON_JOBS: &[Scrub] = &[

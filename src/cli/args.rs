@@ -8,7 +8,7 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, backup, cron, db, init, memory, session, status, task,
+    CliError, Context, Exit, agent, backup, cron, db, device, init, memory, session, status, task,
 };
 
 /// When to use colour.
@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Tasks(task::TasksCommand),
     #[command(display_order = 13, subcommand)]
     Memory(memory::MemoryCommand),
+    #[command(display_order = 14, subcommand)]
+    Devices(device::DevicesCommand),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
     #[command(display_order = 20, subcommand)]
@@ -99,6 +101,7 @@ impl Command {
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
             Self::Tasks(command) => command.run(context).await,
+            Self::Devices(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,
             Self::Db(command) => command.run(context).await,
         }

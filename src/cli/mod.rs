@@ -11,6 +11,7 @@ mod completions;
 mod context;
 mod cron;
 mod db;
+mod device;
 mod error;
 mod exit;
 mod init;

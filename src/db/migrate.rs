@@ -54,6 +54,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "task_records",
         include_str!("../../migrations/global/0006_task_records.sql"),
     ),
+    (
+        "devices",
+        include_str!("../../migrations/global/0007_devices.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

@@ -8,6 +8,7 @@ mod artifact;
 mod backup;
 mod check;
 mod cron;
+mod device;
 mod failure;
 mod ids;
 mod memory;
@@ -26,6 +27,7 @@ pub use check::{CheckOutcome, TierCheck};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
+pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};
 pub use memory::{MemoryHit, MemoryRecord};

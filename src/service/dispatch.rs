@@ -89,6 +89,7 @@ impl Service {
             Request::TasksSettlements { after, limit } => {
                 Response::Settlements(self.list_settlements(after.as_deref(), limit).await?)
             }
+            Request::DevicesList => Response::Devices(self.list_devices().await?),
             Request::MemoryList {
                 agent,
                 category,

@@ -9,6 +9,7 @@ pub mod agent_move;
 pub mod backup;
 mod check;
 mod cron;
+mod device;
 mod dispatch;
 mod error;
 mod history;

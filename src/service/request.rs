@@ -8,7 +8,8 @@ use super::{
 };
 use crate::model::{
     AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck,
+    PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
+    TierCheck,
 };
 
 /// A question to the service.
@@ -132,6 +133,9 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Paired devices.
+    #[serde(rename = "devices.list")]
+    DevicesList,
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -207,6 +211,8 @@ pub enum Response {
     Goals(Page<GoalOverview>),
     /// Ends that are not settled.
     Settlements(Page<TaskSettlement>),
+    /// Devices.
+    Devices(Vec<PairedDevice>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

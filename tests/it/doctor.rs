@@ -5,6 +5,7 @@ mod cases;
 mod control_plane;
 mod crash;
 mod delegates;
+mod devices;
 mod failure;
 mod messages;
 mod modes;

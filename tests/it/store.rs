@@ -8,6 +8,7 @@ use zeroclaw::store::agent::session::{self, SessionTail};
 use zeroclaw::store::agent::transcript::{self, PlacedEvent};
 
 mod memory;
+mod records;
 mod search;
 mod session_pages;
 mod statements;

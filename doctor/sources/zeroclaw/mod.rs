@@ -3,7 +3,10 @@
 pub(crate) mod brain_db;
 pub(crate) mod control_db;
 pub(crate) mod cron_db;
+pub(crate) mod devices_db;
+pub(crate) mod paired_tokens;
 pub(crate) mod result_file;
+mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;

@@ -21,6 +21,10 @@ pub(crate) enum Format {
     ControlDb,
     /// `delegate_results/<task id>.json`.
     ResultFile,
+    /// `devices.db`.
+    DevicesDb,
+    /// The list of paired tokens in `config.toml`.
+    PairedTokens,
 }
 
 /// All formats this release reads.
@@ -32,6 +36,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::CronDb,
     Format::ControlDb,
     Format::ResultFile,
+    Format::DevicesDb,
+    Format::PairedTokens,
 ];
 
 /// What a file looks like from outside.
@@ -80,12 +86,27 @@ impl Format {
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::ControlDb => surface("tasks", "task_runs", Database),
             Self::ResultFile => surface(RESULTS, "run_artifacts", Plain),
+            Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
+            Self::PairedTokens => Surface {
+                stays: true,
+                ..surface("paired-tokens", "device_auth_tokens", Plain)
+            },
         }
     }
 
     /// Name of its surface.
     pub(crate) fn surface(self) -> &'static str {
         self.about().name
+    }
+
+    /// Where the old layout had it, below its workspace, where the 0.8 upgrade may have parted it from
+    /// its log.
+    pub(crate) fn in_old_workspace(self) -> Option<&'static str> {
+        match self {
+            Self::BrainDb => Some("memory/brain.db"),
+            Self::DevicesDb => Some("devices.db"),
+            _ => None,
+        }
     }
 
     /// Whether it is a SQLite file, with sidecars.
@@ -155,6 +176,10 @@ pub(crate) const PLACES: &[Place] = &[
         "agents/default/workspace/control_plane.db",
     ),
     place(Format::ControlDb, "workspace/control_plane.db"),
+    place(Format::DevicesDb, "data/devices.db"),
+    place(Format::DevicesDb, "agents/default/workspace/devices.db"),
+    place(Format::DevicesDb, "workspace/devices.db"),
+    place(Format::PairedTokens, "config.toml"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -184,8 +209,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         Fate::Later,
     ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("devices", "data/devices.db", Fate::Later),
-    ("devices", "workspace/devices.db", Fate::Later),
     ("costs", "data/state/costs.jsonl", Fate::Later),
     ("costs", "workspace/state/costs.jsonl", Fate::Later),
     ("costs", "data/.zeroclaw/costs.db", Fate::Later),

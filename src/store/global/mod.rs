@@ -5,6 +5,7 @@ pub mod backup;
 pub mod continuation;
 pub mod cron;
 pub mod delivery;
+pub mod device;
 pub mod goal;
 pub mod lease;
 pub mod migration;

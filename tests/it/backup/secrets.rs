@@ -20,7 +20,9 @@ const SECRET_KEY: &str = "canary-secret-key-4567";
 const WEBHOOK: &str = "https://hooks.example/canary-webhook-89";
 const LEASE: &str = "canary-lease-payload-10";
 const PLUGIN: &str = "canary-plugin-token-11";
-const CREDENTIALS: [&str; 5] = [KEY_IN_CONFIG, SECRET_KEY, WEBHOOK, LEASE, PLUGIN];
+/// Digest of a device's token.
+const DEVICE: &str = "ca4a12345678ca4a12345678ca4a12345678ca4a12345678ca4a12345678ca4a";
+const CREDENTIALS: [&str; 6] = [KEY_IN_CONFIG, SECRET_KEY, WEBHOOK, LEASE, PLUGIN, DEVICE];
 const SAID: &str = "canary transcript said aloud";
 const REMEMBERED: &str = "canary memory kept";
 /// Without its first letters, which an index may share with the word before it.
@@ -57,6 +59,7 @@ async fn with_canaries() -> Home {
         &format!(
             "INSERT INTO state_leases (scope, lease_key, owner, payload_json, created_at_ms, updated_at_ms)
                  VALUES ('s', 'k', 'o', '{{\"token\": \"{LEASE}\"}}', 1, 1);
+             INSERT INTO device_auth_tokens (token_sha256, device_id, status) VALUES ('{DEVICE}', 'd1', 'active');
              INSERT INTO cron_jobs (store_key, job_id, name, origin, enabled, schedule_kind, every_ms,
                      session_target, payload_kind, payload_message, delivery_mode, delivery_to, job_json,
                      created_at_ms, updated_at_ms)
@@ -155,6 +158,7 @@ async fn c56_an_archive_without_secrets_holds_no_credential_and_names_what_is_mi
         ("cron_jobs.delivery_to", "(1 row)"),
         ("cron_jobs.job_json", "(2 rows)"),
         ("state_leases", "(1 row)"),
+        ("device_auth_tokens", "(1 row)"),
     ] {
         let told = left_out(&report, &format!("state/state.sqlite: {column}"));
         assert!(told.unwrap().ends_with(rows), "{told:?}");

@@ -72,6 +72,7 @@ fn empty_answers_are_empty_values() {
             json!({ "items": [], "next": null }),
         ),
         (&["memory", "list"], json!({ "items": [], "next": null })),
+        (&["devices", "list"], json!([])),
         (&["backup", "list"], json!([])),
         (&["doctor", "history"], json!([])),
     ] {

@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 21] = [
+    let plain: [&[&str]; 22] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -21,6 +21,7 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["tasks", "output", "work-1"],
         &["tasks", "goals"],
         &["tasks", "settlements"],
+        &["devices", "list"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["db", "check"],
@@ -66,6 +67,7 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["cron", "runs"],
         &["tasks", "list"],
         &["tasks", "goals"],
+        &["devices", "list"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

@@ -25,7 +25,7 @@ fn all() -> PageLimit {
 }
 
 /// The dump of the newest schema of a tier, open for writing.
-async fn filled(dir: &Path, tier: Tier) -> Db {
+pub(super) async fn filled(dir: &Path, tier: Tier) -> Db {
     let path: PathBuf = replay(dir, tier.role(), known_version(&tier), "");
     let access = WriteAccess {
         durability: Durability::Normal,

@@ -96,6 +96,11 @@ const GLOBAL: &[(&str, Values)] = &[
             ("delivery_best_effort", "0"),
         ],
     ),
+    ("device_identities", &[]),
+    (
+        "device_auth_tokens",
+        &[("token_sha256", DIGEST), ("status", "'revoked'")],
+    ),
 ];
 
 /// One agent's data.

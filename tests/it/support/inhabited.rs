@@ -1,5 +1,7 @@
 //! A root with something of everything in it, made through the library.
 
+mod records;
+
 use std::path::Path;
 
 use zeroclaw::model::{
@@ -192,6 +194,7 @@ async fn fill_control_plane(importer: &Importer) {
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
     fill_background_work(&mut tx.tx()).await;
+    records::fill(&mut tx.tx()).await;
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();

@@ -165,7 +165,7 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
     let recipe = Recipe::named("sample.recipe");
     let install = LegacyInstall::new(dir);
     install
-        .config(&recipe.text("config.toml"))
+        .config(&recipe.sealed("config.toml"))
         .file(".secret_key", &recipe.bytes("secret_key"))
         .sqlite_with_wal(
             "data/sessions/sessions.db",
@@ -211,6 +211,11 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
         .file(
             "data/delegate_results/7a5c0000-0000-4000-8000-000000000002.json",
             &recipe.bytes("result_status.json"),
+        )
+        .sqlite(
+            "data/devices.db",
+            "devices_v0_8.sql",
+            &[&recipe.sql("devices.sql")],
         );
     install
 }

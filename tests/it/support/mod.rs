@@ -13,6 +13,7 @@ pub(crate) mod rng;
 pub(crate) mod rows;
 pub(crate) mod sandbox;
 pub(crate) mod scale;
+pub(crate) mod secrets;
 pub(crate) mod sqlite;
 pub(crate) mod stranger;
 pub(crate) mod tree;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::rng::Rng;
+use super::secrets;
 
 /// `tests/fixtures/legacy/zeroclaw`.
 pub(crate) fn legacy_fixtures() -> PathBuf {
@@ -71,12 +72,18 @@ impl Recipe {
         String::from_utf8(self.bytes(file)).unwrap()
     }
 
+    /// A text file in which `@sealed(token)` stands for the digest of a token, encrypted.
+    pub(crate) fn sealed(&self, file: &str) -> String {
+        replace_marks(&self.text(file), "@sealed(", secrets::sealed_hash)
+    }
+
     /// A SQL file with its marks replaced.
     pub(crate) fn sql(&self, file: &str) -> String {
         let text = replace_marks(&self.text(file), "@vec(", |inside| {
             let (dims, words) = inside.split_once(", ").expect("@vec(dims, words)");
             format!("X'{}'", hex(&vector_of(words, dims.parse().unwrap())))
         });
+        let text = replace_marks(&text, "@digest(", |text| sha256_hex(text.as_bytes()));
         let text = replace_marks(&text, "@sha256(", |name| sha256_hex(&self.bytes(name)));
         replace_marks(&text, "@len(", |name| self.bytes(name).len().to_string())
     }
