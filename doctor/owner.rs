@@ -61,6 +61,17 @@ impl Owners {
         }
     }
 
+    /// Owner of what names an agent itself; the fallback where it names none.
+    pub(crate) fn of_alias(&self, alias: Option<&str>) -> Result<Owner, String> {
+        match alias.filter(|alias| !alias.is_empty()) {
+            Some(alias) => Ok(Owner {
+                agent: self.named(alias)?,
+                is_fallback: false,
+            }),
+            None => self.fallback(),
+        }
+    }
+
     /// Owner of a chat session: its own word, its channel's agent, its key's channel, the fallback.
     pub(crate) fn of_session(
         &self,

@@ -15,7 +15,7 @@ use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    brain_db, control_db, cron_db, devices_db, paired_tokens, result_file, sessions_db,
+    acp_db, brain_db, control_db, cron_db, devices_db, paired_tokens, result_file, sessions_db,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -127,6 +127,7 @@ pub(crate) async fn read<S: Sink>(
         }
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         Format::SessionsDb
+        | Format::AcpDb
         | Format::BrainDb
         | Format::CronDb
         | Format::ControlDb
@@ -143,6 +144,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, owners, sink).await,
         Format::CronDb => {
             let place = if source.is_current_place {

@@ -16,6 +16,7 @@ use super::units::MessageDigest;
 pub(crate) mod kind {
     pub(crate) const SESSION: &str = "sessions";
     pub(crate) const MESSAGE: &str = "messages";
+    pub(crate) const EVENT: &str = "events";
     pub(crate) const MEMORY: &str = "memories";
     pub(crate) const CRON_JOB: &str = "cron jobs";
     pub(crate) const CRON_RUN: &str = "cron runs";
@@ -27,6 +28,8 @@ pub(crate) mod kind {
     pub(crate) const SETTLEMENT: &str = "settlements";
     pub(crate) const ARTIFACT: &str = "artifacts";
     pub(crate) const DEVICE: &str = "devices";
+    pub(crate) const ACP_SESSION: &str = "ACP sessions";
+    pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 
@@ -81,11 +84,20 @@ impl Record {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Session(_) => kind::SESSION,
-            Self::Event(_) => kind::MESSAGE,
+            Self::Event(event) => event_kind(event),
             Self::Memory(_) => kind::MEMORY,
             Self::CronJob(_) => kind::CRON_JOB,
             Self::Row(row) => row.kind(),
         }
+    }
+}
+
+/// What an event counts as: somebody said it, or not.
+pub(crate) fn event_kind(event: &NewEvent) -> &'static str {
+    if event.role.is_some() {
+        kind::MESSAGE
+    } else {
+        kind::EVENT
     }
 }
 

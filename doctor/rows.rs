@@ -13,11 +13,13 @@ use zeroclaw::model::{AgentId, KindCount};
 use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
+mod acp;
 mod artifact;
 pub(crate) mod background;
 mod device;
 mod task;
 mod task_record;
+mod tool_artifact;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -218,4 +220,6 @@ rows! {
     Settlement: zeroclaw::model::TaskSettlement,
     Artifact: zeroclaw::model::RunArtifact,
     Device: zeroclaw::model::PairedDevice,
+    AcpSession: zeroclaw::model::AcpSession,
+    ToolArtifact: zeroclaw::model::ToolArtifact,
 }

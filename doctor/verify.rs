@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zeroclaw::model::{MemoryRecord, NewEvent, Tier};
+use zeroclaw::model::{MemoryRecord, NewEvent, SessionStatus, Tier};
 use zeroclaw::service::{Importer, ServiceError};
 use zeroclaw::store::StoreError;
 use zeroclaw::store::agent::transcript::Relation;
@@ -58,6 +58,16 @@ impl<'a> Verifier<'a> {
         let place = || format!("session {}", import.record.session_key);
         let tail = session::tail(&mut conn, id).await.map_err(service)?;
         let tail = tail.ok_or_else(|| unproven(place(), "it is not there"))?;
+        if import.record.status == SessionStatus::Killed {
+            let agent = &import.record.agent_id;
+            let stored = session::get(&mut conn, agent, id).await.map_err(service)?;
+            let has_ended = stored.is_some_and(|stored| {
+                stored.status == SessionStatus::Killed && stored.archived_at_ms.is_some()
+            });
+            if !has_ended {
+                return Err(unproven(place(), "it has not ended"));
+            }
+        }
         let Some(sequence) = &import.sequence else {
             self.sessions.insert(
                 tier,

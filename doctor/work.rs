@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use zeroclaw::model::{KindCount, MemoryRecord, NewEvent, Tier};
+use zeroclaw::model::{KindCount, MemoryRecord, NewEvent, SessionStatus, Tier};
 use zeroclaw::service::{ImportTx, ServiceError};
 use zeroclaw::store::StoreError;
 use zeroclaw::store::agent::session::{self, SessionTail};
@@ -10,7 +10,7 @@ use zeroclaw::store::agent::transcript::Relation;
 use zeroclaw::store::agent::{conversation, memory, transcript};
 use zeroclaw::store::global::cron;
 
-use super::record::{ImportSession, Record, kind};
+use super::record::{ImportSession, Record, event_kind, kind};
 use super::rows::Waiting;
 use super::sources::ReadError;
 use super::survey::{Notes, note};
@@ -222,6 +222,12 @@ impl TierWork {
                 tail
             }
         };
+        if let (SessionStatus::Killed, Some(at_ms)) = (record.status, record.archived_at_ms) {
+            // Also one that was alive when it came in: what has ended stays so.
+            session::end(&mut self.tx.tx(), &record.session_id, record.status, at_ms)
+                .await
+                .map_err(service)?;
+        }
         self.session = Some(CurrentSession {
             tail,
             existed,
@@ -254,7 +260,7 @@ impl TierWork {
                         .map_err(service)?;
             }
             let is_present = current.skip_is_present == Some(true);
-            let count = self.count(kind::MESSAGE);
+            let count = self.count(event_kind(&event));
             if is_present {
                 count.present += 1
             } else {
@@ -279,7 +285,10 @@ impl TierWork {
             return Ok(());
         };
         let session_no = current.tail.session_no;
-        let read = events.len() as u64;
+        let mut read: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for event in &events {
+            *read.entry(event_kind(event)).or_default() += 1;
+        }
         if current.existed {
             let ids: Vec<&str> = events.iter().map(|event| event.event_id.as_str()).collect();
             let found = transcript::get_many(&mut self.tx.tx(), session_no, &ids)
@@ -315,9 +324,13 @@ impl TierWork {
                 .await
                 .map_err(service)?;
         }
-        let count = self.count(kind::MESSAGE);
-        count.imported += new as u64;
-        count.present += read - new as u64;
+        for (kind, read) in read {
+            let new = events.iter().filter(|event| event_kind(event) == kind);
+            let new = new.count() as u64;
+            let count = self.count(kind);
+            count.imported += new;
+            count.present += read - new;
+        }
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ const ROW_BUFFER: usize = 256;
 #[derive(Debug)]
 pub(crate) struct LegacyDb {
     pub(crate) conn: SqliteConnection,
+    options: SqliteConnectOptions,
     // Holds the private copy until this goes.
     _copy: Option<TempDir>,
 }
@@ -53,8 +54,10 @@ impl LegacyDb {
         let [wal, _, journal] = sidecars(path);
         if !has_bytes(&wal) && !has_bytes(&journal) {
             let options = SqliteConnectOptions::new().filename(path).immutable(true);
+            let options = options.read_only(true);
             return Ok(Self {
-                conn: connect(options.read_only(true)).await?,
+                conn: connect(options.clone()).await?,
+                options,
                 _copy: None,
             });
         }
@@ -71,10 +74,20 @@ impl LegacyDb {
                 atomic::copy_scratch(from, to)?;
             }
         }
-        let conn = connect(SqliteConnectOptions::new().filename(&copy)).await?;
+        let options = SqliteConnectOptions::new().filename(&copy);
         Ok(Self {
-            conn,
+            conn: connect(options.clone()).await?,
+            options,
             _copy: Some(folder),
+        })
+    }
+
+    /// Another connection to the same file, for a second look while rows stream; gone before this one.
+    pub(crate) async fn again(&self) -> Result<Self, ReadError> {
+        Ok(Self {
+            conn: connect(self.options.clone()).await?,
+            options: self.options.clone(),
+            _copy: None,
         })
     }
 

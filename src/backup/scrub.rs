@@ -74,6 +74,10 @@ const GLOBAL: &[(&str, Decision)] = &[
         "device_auth_tokens",
         DropRows("digests of the tokens of paired devices: pair them again"),
     ),
+    (
+        "acp_sessions",
+        Keep("working folders and counters of sessions"),
+    ),
 ];
 
 const CRON_JOBS: &[Scrub] = &[
@@ -111,6 +115,10 @@ const AGENT: &[(&str, Decision)] = &[
     ("run_artifacts", Keep("what runs gave: told to be inside")),
     ("memories", Keep("what is remembered: told to be inside")),
     ("memories_fts", Keep("words of memories")),
+    (
+        "tool_artifacts",
+        Keep("what tools were given and gave, as in transcripts"),
+    ),
 ];
 
 /// One thing to take out, as it is told.

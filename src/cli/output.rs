@@ -92,17 +92,16 @@ impl Out {
         }
     }
 
-    /// Prints what somebody else made: byte for byte in a pipe, as text on a terminal.
+    /// Prints stored bytes: as they are into a file or a pipe, made visible on a terminal.
     ///
     /// # Errors
     ///
     /// As [`Out::bytes`].
-    pub(crate) fn payload(&self, bytes: &[u8]) -> Result<(), CliError> {
+    pub(crate) fn stored(&self, bytes: &[u8]) -> Result<(), CliError> {
         if self.data_is_terminal {
-            self.text(&String::from_utf8_lossy(bytes))
-        } else {
-            self.bytes(bytes)
+            return self.text(&String::from_utf8_lossy(bytes));
         }
+        self.bytes(bytes)
     }
 
     /// Prints text, line breaks kept, other control characters made visible.

@@ -11,6 +11,8 @@ use super::carrier::Carrier;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
+mod acp;
+mod artifact;
 mod search;
 
 const CHAT_TYPES: &[&str] = &["direct", "group", "channel"];
@@ -47,6 +49,20 @@ pub(crate) enum SessionsCommand {
         Exit::NotFound,
     ]))]
     Search(search::SearchArgs),
+    /// List sessions of editors and other ACP clients, newest activity first
+    ///
+    /// Open ones may go on; ended ones never do.
+    #[command(after_long_help = Exit::help_of_named())]
+    Acp(acp::AcpArgs),
+    /// List what tools were given and gave, where it is too large for the session itself
+    #[command(after_long_help = Exit::help_of_named())]
+    Artifacts(artifact::ArtifactsArgs),
+    /// Print the bytes of one artifact of a session
+    ///
+    /// They come as they are, whatever they hold: send them to a file or a program. With --json its
+    /// description comes instead.
+    #[command(after_long_help = Exit::help_of_named())]
+    Artifact(artifact::ArtifactArgs),
 }
 
 #[derive(Args, Debug)]
@@ -110,6 +126,9 @@ impl SessionsCommand {
             Self::List(args) => list(context, args).await,
             Self::Show(args) => show(context, args).await,
             Self::Search(args) => search::run(context, args).await,
+            Self::Acp(args) => acp::run(context, args).await,
+            Self::Artifacts(args) => artifact::list(context, args).await,
+            Self::Artifact(args) => artifact::show(context, args).await,
         }
     }
 }
@@ -312,7 +331,7 @@ fn session_fields(session: &SessionRecord) -> Fields {
 }
 
 fn show_event(context: &Context, event: &Event) -> Result<(), CliError> {
-    let who = event.role.as_deref().unwrap_or(&event.event_type);
+    let who = who(event);
     let when = time(event.created_at_ms);
     context.out.text("\n")?;
     context
@@ -325,6 +344,19 @@ fn show_event(context: &Context, event: &Event) -> Result<(), CliError> {
     context
         .out
         .text(&format!("{}\n", body.trim_end_matches('\n')))
+}
+
+/// Who spoke, or what it is: of a tool's event with the tool's name.
+fn who(event: &Event) -> String {
+    if let Some(role) = &event.role {
+        return role.clone();
+    }
+    let more = event.event_json.as_deref().map(serde_json::from_str);
+    let more: serde_json::Value = more.and_then(Result::ok).unwrap_or_default();
+    match more["tool_name"].as_str() {
+        Some(tool) => format!("{} {tool}", event.event_type),
+        None => event.event_type.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -273,7 +273,7 @@ async fn output(context: &Context, args: OutputArgs) -> Result<Exit, CliError> {
     if context.json() {
         context.out.json(&output)?;
     } else {
-        context.out.payload(&output.bytes)?;
+        context.out.stored(&output.bytes)?;
     }
     Ok(Exit::Done)
 }

@@ -58,6 +58,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "devices",
         include_str!("../../migrations/global/0007_devices.sql"),
     ),
+    (
+        "acp_sessions",
+        include_str!("../../migrations/global/0008_acp_sessions.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.
@@ -81,6 +85,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "run_artifacts",
         include_str!("../../migrations/agent/0005_run_artifacts.sql"),
+    ),
+    (
+        "tool_artifacts",
+        include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
 ];
 

@@ -3,6 +3,7 @@
 //! Everything here can be built, compared and serialised without a database. Times are Unix
 //! milliseconds, UTC, and say so in their names (`…_at_ms`).
 
+mod acp;
 mod agent;
 mod artifact;
 mod backup;
@@ -18,8 +19,10 @@ mod session;
 mod task;
 mod task_record;
 mod tier;
+mod tool_artifact;
 mod transcript;
 
+pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
 pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
@@ -42,6 +45,7 @@ pub use session::{
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
+pub use tool_artifact::{ToolArtifact, ToolArtifactKind};
 pub use transcript::{Event, NewEvent, SearchHit};
 
 /// Gives an enum stored as text its column form, both ways.

@@ -4,6 +4,7 @@ use super::{Request, Response, Service, ServiceError};
 use crate::model::TaskOwnerKind;
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
+use crate::store::global::acp::AcpFilter;
 use crate::store::global::task::TaskFilter;
 
 impl Service {
@@ -55,6 +56,30 @@ impl Service {
                 limit,
             } => Response::Search(
                 self.search_sessions(&text, agent.as_ref(), newest, limit)
+                    .await?,
+            ),
+            Request::SessionsAcp {
+                agent,
+                state,
+                before,
+                limit,
+            } => {
+                let filter = AcpFilter {
+                    agent_id: agent,
+                    state,
+                };
+                let page = self.list_acp(&filter, before.as_deref(), limit).await?;
+                Response::AcpSessions(page)
+            }
+            Request::SessionsArtifacts { agent, session } => {
+                Response::Artifacts(self.list_artifacts(agent.as_ref(), &session).await?)
+            }
+            Request::SessionsArtifact {
+                agent,
+                session,
+                artifact,
+            } => Response::Artifact(
+                self.show_artifact(agent.as_ref(), &session, &artifact)
                     .await?,
             ),
             Request::CronList { agent } => {

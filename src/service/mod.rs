@@ -4,6 +4,7 @@
 //! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
 //! the writes are ordered so that a rerun after a crash finishes them.
 
+mod acp;
 mod agent;
 pub mod agent_move;
 pub mod backup;
@@ -20,6 +21,7 @@ mod request;
 mod session;
 mod status;
 mod task;
+mod tool_artifact;
 pub mod undo;
 
 pub use agent::AgentOverview;

@@ -7,9 +7,9 @@ use super::{
     TaskOutput, TaskOverview,
 };
 use crate::model::{
-    AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit, MigrationRun, Page, PageLimit,
-    PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
-    TierCheck,
+    AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit,
+    MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind,
+    TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
 };
 
 /// A question to the service.
@@ -72,6 +72,36 @@ pub enum Request {
         newest: bool,
         /// Most hits.
         limit: PageLimit,
+    },
+    /// Sessions of ACP clients, newest activity first.
+    #[serde(rename = "sessions.acp")]
+    SessionsAcp {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only in this state.
+        state: Option<AcpState>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Payloads of tools kept beside a session, oldest first, without their bytes.
+    #[serde(rename = "sessions.artifacts")]
+    SessionsArtifacts {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+    },
+    /// One of them, whole.
+    #[serde(rename = "sessions.artifact")]
+    SessionsArtifact {
+        /// Its agent, where the session's id or key is not unique.
+        agent: Option<AgentId>,
+        /// The session's id, its key, or the start of its id.
+        session: String,
+        /// Its id.
+        artifact: String,
     },
     /// Scheduled jobs.
     #[serde(rename = "cron.list")]
@@ -199,6 +229,12 @@ pub enum Response {
     Transcript(SessionTranscript),
     /// Hits in transcripts.
     Search(SearchAnswer),
+    /// Sessions of ACP clients.
+    AcpSessions(Page<AcpSession>),
+    /// Payloads of tools.
+    Artifacts(Vec<ToolArtifact>),
+    /// One payload, whole.
+    Artifact(ToolArtifact),
     /// Jobs.
     CronJobs(Vec<CronJob>),
     /// Tasks.

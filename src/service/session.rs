@@ -71,7 +71,7 @@ impl Service {
         })
     }
 
-    async fn find_session(
+    pub(super) async fn find_session(
         &self,
         agent: Option<&AgentId>,
         reference: &str,

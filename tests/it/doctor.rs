@@ -1,5 +1,6 @@
 //! The doctor from outside: the compiled program on installs as the old one left them, and what is there afterwards.
 
+mod acp;
 mod again;
 mod cases;
 mod control_plane;

@@ -1,5 +1,6 @@
 //! Formats of ZeroClaw installs, from 0.1 to 0.8.
 
+pub(crate) mod acp_db;
 pub(crate) mod brain_db;
 pub(crate) mod control_db;
 pub(crate) mod cron_db;

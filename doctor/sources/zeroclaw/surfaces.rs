@@ -13,6 +13,8 @@ pub(crate) enum Format {
     SessionLines,
     /// `*.jsonl` moved to the archive.
     ArchivedSessionLines,
+    /// `acp-sessions.db`.
+    AcpDb,
     /// `brain.db`.
     BrainDb,
     /// `jobs.db`.
@@ -32,6 +34,7 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::SessionsDb,
     Format::SessionLines,
     Format::ArchivedSessionLines,
+    Format::AcpDb,
     Format::BrainDb,
     Format::CronDb,
     Format::ControlDb,
@@ -82,6 +85,7 @@ impl Format {
             Self::ArchivedSessionLines => {
                 surface("archived-session-files", "transcript_events", Plain)
             }
+            Self::AcpDb => surface("acp-sessions", "transcript_events", Database),
             Self::BrainDb => surface("memories", "memories", Database),
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::ControlDb => surface("tasks", "task_runs", Database),
@@ -164,6 +168,9 @@ const fn lost_place(format: Format, pattern: &'static str) -> Place {
 /// Places of everything but sessions and results, in the order in which they come in: of one store the newest
 /// generation first, and what others point to before them.
 pub(crate) const PLACES: &[Place] = &[
+    // Oldest first, as all sessions: order is history.
+    place(Format::AcpDb, "workspace/sessions/acp-sessions.db"),
+    place(Format::AcpDb, "data/sessions/acp-sessions.db"),
     place(Format::BrainDb, "data/memory/brain.db"),
     place(Format::BrainDb, "agents/default/workspace/memory/brain.db"),
     place(Format::BrainDb, "workspace/memory/brain.db"),
@@ -202,12 +209,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     ("config", "config.toml.backup", Fate::Kept),
     ("secret key", ".secret_key", Fate::Kept),
     ("secret key", "data/.secret_key", Fate::Kept),
-    ("ACP sessions", "data/sessions/acp-sessions.db", Fate::Later),
-    (
-        "ACP sessions",
-        "workspace/sessions/acp-sessions.db",
-        Fate::Later,
-    ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
     ("costs", "data/state/costs.jsonl", Fate::Later),
     ("costs", "workspace/state/costs.jsonl", Fate::Later),

@@ -6,4 +6,5 @@ pub mod memory;
 pub mod receipt;
 pub mod search;
 pub mod session;
+pub mod tool_artifact;
 pub mod transcript;

@@ -153,6 +153,35 @@ pub async fn grow(
     Ok(())
 }
 
+/// Ends a session for good: archived, and reached by no key.
+///
+/// One that has ended already stays as it is.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn end(
+    tx: &mut WriteTx<'_>,
+    session_id: &str,
+    status: SessionStatus,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE sessions SET status = ?2, ended_at_ms = ?3, archived_at_ms = ifnull(archived_at_ms, ?3)
+         WHERE session_id = ?1 AND ended_at_ms IS NULL",
+    )
+    .bind(session_id)
+    .bind(status.as_str())
+    .bind(at_ms)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query("DELETE FROM session_routes WHERE session_id = ?1")
+        .bind(session_id)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
 /// Where appends to the session go.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Rows of the control plane.
 
+pub mod acp;
 pub mod agent;
 pub mod backup;
 pub mod continuation;

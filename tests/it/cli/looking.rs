@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 22] = [
+    let plain: [&[&str]; 24] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -14,6 +14,8 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["sessions", "show", "session-1"],
         &["sessions", "show", "large", "--all"],
         &["sessions", "search", "lantern"],
+        &["sessions", "acp"],
+        &["sessions", "artifacts", "session-1"],
         &["cron", "list"],
         &["cron", "runs"],
         &["tasks", "list"],

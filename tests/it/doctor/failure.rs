@@ -1,7 +1,7 @@
 //! A source that cannot come in stays byte for byte, the others come in, and the exit code tells.
 
 use super::space::Mount;
-use super::state::{State, age, digest_of, source};
+use super::state::{SAMPLE_SESSIONS, State, age, digest_of, source};
 use crate::support::legacy::{LegacyInstall, copy_sample};
 use crate::support::rows::{jsonl, turns};
 use crate::support::sandbox::Sandbox;
@@ -38,7 +38,7 @@ fn c05_a_source_whose_rows_are_refused_stays_and_the_others_come_in() {
             .contains("planted")
     );
     assert_eq!(digest_of(&install.path(BRAIN)), before);
-    assert_eq!(state.sessions().len(), 11);
+    assert_eq!(state.sessions().len(), SAMPLE_SESSIONS);
     assert!(state.memories().is_empty(), "{:?}", state.memories());
     assert!(!install.path("data/sessions/sessions.db").exists());
     let told = home.zeroclaw(&["doctor", "--fix"]).exits(1);
@@ -78,7 +78,7 @@ fn c05_jobs_that_are_refused_stay_and_the_others_come_in() {
     );
     assert_eq!(digest_of(&install.path("data/cron/jobs.db")), before);
     assert!(state.jobs().is_empty(), "{:?}", state.jobs());
-    assert_eq!(state.sessions().len(), 11);
+    assert_eq!(state.sessions().len(), SAMPLE_SESSIONS);
 }
 
 #[test]

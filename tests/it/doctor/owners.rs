@@ -1,6 +1,6 @@
 //! Whose records are: what the command line can say about it.
 
-use super::state::{State, findings, source};
+use super::state::{SAMPLE_SESSIONS, State, findings, source};
 use crate::support::legacy::{LegacyInstall, copy_sample};
 use crate::support::rows::{chat, jsonl, turns};
 use crate::support::sandbox::Sandbox;
@@ -24,7 +24,7 @@ fn only_named_surfaces_come_in_and_the_rest_waits() {
         .exits(7)
         .says("data/sessions/sessions.db");
     home.zeroclaw(&["doctor", "--fix"]).exits(0);
-    assert_eq!(state.sessions().len(), 11);
+    assert_eq!(state.sessions().len(), SAMPLE_SESSIONS);
 }
 
 #[test]

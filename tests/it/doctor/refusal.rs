@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::state::State;
+use super::state::{SAMPLE_SESSIONS, State};
 use crate::support::cases;
 use crate::support::legacy::copy_sample;
 use crate::support::recipe::legacy_fixtures;
@@ -37,6 +37,7 @@ fn c60_beside_a_newer_agent_every_source_stays_and_the_file_is_named() {
     home.zeroclaw(&["doctor", "--fix", "--only", "cron"])
         .exits(0);
     let state = State::of(home.root());
+    let version = sqlite::number(&state.agent("birch"), "PRAGMA user_version");
     sqlite::change(&state.agent("birch"), "PRAGMA user_version = 99");
     let before = home.tree();
 
@@ -49,9 +50,10 @@ fn c60_beside_a_newer_agent_every_source_stays_and_the_file_is_named() {
     home.is_unchanged_since(&before);
     assert!(state.sessions().is_empty());
 
-    sqlite::change(&state.agent("birch"), "PRAGMA user_version = 4");
+    let back = format!("PRAGMA user_version = {version}");
+    sqlite::change(&state.agent("birch"), &back);
     home.zeroclaw(&["doctor", "--fix"]).exits(0);
-    assert_eq!(state.sessions().len(), 11);
+    assert_eq!(state.sessions().len(), SAMPLE_SESSIONS);
 }
 
 #[test]
@@ -190,7 +192,7 @@ fn c30_a_snapshot_that_shares_its_files_keeps_their_content() {
     home.zeroclaw(&["doctor", "--fix"]).exits(0);
 
     assert_same_tree(&before, &contents(tree_hash(&snapshot)));
-    assert_eq!(State::of(home.root()).sessions().len(), 11);
+    assert_eq!(State::of(home.root()).sessions().len(), SAMPLE_SESSIONS);
 }
 
 #[test]
@@ -221,5 +223,5 @@ fn a_link_is_named_and_not_followed() {
         2
     );
     assert!(install.path("data/memory/brain.db").is_symlink());
-    assert_eq!(State::of(home.root()).sessions().len(), 10);
+    assert_eq!(State::of(home.root()).sessions().len(), SAMPLE_SESSIONS - 1);
 }

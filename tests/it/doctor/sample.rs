@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::state::{State, digest_of, findings, source};
+use super::state::{SAMPLE_SESSIONS, State, digest_of, findings, source};
 use crate::support::legacy::{copy_sample, sample_dir};
 use crate::support::sandbox::Sandbox;
 use crate::support::sqlite;
 use crate::support::tree::{assert_same_tree, tree_hash};
 
 /// Sessions and messages by agent, as the recipe's README has them.
-const SESSIONS: [(&str, usize, usize); 3] = [("atlas", 7, 46), ("birch", 3, 22), ("cinder", 1, 6)];
+const SESSIONS: [(&str, usize, usize); 3] = [("atlas", 8, 49), ("birch", 4, 23), ("cinder", 1, 6)];
 
 fn holds_what_the_recipe_says(home: &Sandbox) {
     let state = State::of(home.root());
@@ -22,7 +22,7 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
         let (n, sum) = own.fold((0, 0), |(n, sum), session| (n + 1, sum + session.2));
         assert_eq!((n, sum), (count, messages), "{agent}");
     }
-    assert_eq!(sessions.len(), 11);
+    assert_eq!(sessions.len(), SAMPLE_SESSIONS);
     let memories = [("atlas", 6), ("birch", 4), ("default", 2)];
     let memories: BTreeMap<_, _> = memories.map(|(agent, n)| (agent.to_owned(), n)).into();
     assert_eq!(state.memories(), memories);
@@ -74,6 +74,10 @@ fn balances_as_the_recipe_says(report: &Value) {
             "data/sessions/archive/2026-01-05_old_talk.jsonl",
             json!({"sessions": all(1), "messages": all(4)}),
         ),
+        (
+            "data/sessions/acp-sessions.db",
+            json!({"sessions": all(2), "messages": all(4), "events": all(6), "ACP sessions": all(2)}),
+        ),
         ("data/memory/brain.db", json!({"memories": all(12)})),
         (
             "data/cron/jobs.db",
@@ -100,7 +104,7 @@ fn balances_as_the_recipe_says(report: &Value) {
     for (path, counts) in wanted {
         assert_eq!(source(report, path).unwrap()["counts"], counts, "{path}");
     }
-    assert_eq!(report["sources"].as_array().unwrap().len(), 12);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 13);
     assert_eq!(report["total"]["refused"], 0);
     let torn = source(report, "data/sessions/telegram_main_43_tide.jsonl").unwrap();
     assert_eq!(torn["partial_tails"].as_array().unwrap().len(), 1);
@@ -121,7 +125,7 @@ fn c28_a_look_at_the_sample_names_every_source_changes_nothing_and_exits_7() {
         assert!(looked.stdout.contains(source["path"].as_str().unwrap()));
     }
     assert_eq!(report["changed"], false);
-    assert_eq!(report["sources"].as_array().unwrap().len(), 12);
+    assert_eq!(report["sources"].as_array().unwrap().len(), 13);
 }
 
 #[test]

@@ -35,6 +35,9 @@ pub(super) struct State {
     root: PathBuf,
 }
 
+/// Sessions of the sample install.
+pub(super) const SAMPLE_SESSIONS: usize = 13;
+
 /// A session: agent, key, messages that are really there.
 pub(super) type SessionRow = (String, String, usize);
 

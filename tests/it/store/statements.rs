@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use zeroclaw::db::{Access, Db, Durability, Release, WriteAccess, known_version};
 use zeroclaw::model::{
-    AgentId, BackupStatus, Conversation, ConversationKind, MigrationStatus, PageLimit,
+    AcpState, AgentId, BackupStatus, Conversation, ConversationKind, MigrationStatus, PageLimit,
     SessionStatus, Tier,
 };
 use zeroclaw::store::agent::{
-    artifact, conversation, memory, receipt, search, session, transcript,
+    artifact, conversation, memory, receipt, search, session, tool_artifact, transcript,
 };
 use zeroclaw::store::global::{
-    agent, backup, continuation, cron, delivery, goal, lease, migration, settlement, task,
+    acp, agent, backup, continuation, cron, delivery, goal, lease, migration, settlement, task,
 };
 
 use super::{atlas, event_of};
@@ -405,6 +405,64 @@ fn of_sessions_and_conversations() {
             .unwrap()
             .unwrap();
         assert_eq!(linked.primary_conversation_id.as_deref(), Some("other id"));
+    });
+}
+
+#[test]
+fn of_acp_sessions_and_artifacts() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Global).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+        let every = acp::AcpFilter::default();
+        let first = acp::list(&mut tx, &every, None, PageLimit::from(1)).await;
+        let first = first.unwrap();
+        let rest = acp::list(&mut tx, &every, first.next.as_deref(), all()).await;
+        assert_eq!((first.items.len(), rest.unwrap().items.len()), (1, 2));
+        let narrow = acp::AcpFilter {
+            agent_id: Some(atlas()),
+            state: Some(AcpState::Open),
+        };
+        let mut open = acp::list(&mut tx, &narrow, None, all())
+            .await
+            .unwrap()
+            .items;
+        assert_eq!(open.len(), 1);
+        open[0].state = AcpState::Ended;
+        open[0].ended_at_ms = Some(9);
+        acp::update(&mut tx, &open[0]).await.unwrap();
+        let stored = acp::of_ids(&mut tx, &["s1", "nothing"]).await.unwrap();
+        assert_eq!(stored.len(), 2);
+        assert!(stored.contains(&open[0]));
+        open[0].session_id = "new".to_owned();
+        acp::insert(&mut tx, &open).await.unwrap();
+        assert_eq!(acp::of_ids(&mut tx, &["new"]).await.unwrap(), open);
+        drop(bulk);
+
+        let db = filled(dir.path(), Tier::Agent(atlas())).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+        let listed = tool_artifact::of_session(&mut tx, "s1").await.unwrap();
+        assert_eq!(listed.len(), 2);
+        let mut whole = tool_artifact::get(&mut tx, "s1", "a1")
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(whole.blob, b"{}");
+        whole.artifact_id = "copy".to_owned();
+        tool_artifact::insert(&mut tx, std::slice::from_ref(&whole))
+            .await
+            .unwrap();
+        let stored = tool_artifact::of_ids(&mut tx, &[("s1", "copy"), ("s1", "nothing")]).await;
+        assert_eq!(stored.unwrap(), [whole]);
+        session::end(&mut tx, "s2", SessionStatus::Killed, 7)
+            .await
+            .unwrap();
+        let ended = session::get(&mut tx, &atlas(), "s2").await.unwrap();
+        assert_eq!(ended.unwrap().archived_at_ms, Some(7));
+        let live = session::routed(&mut tx, "telegram:main:42").await.unwrap();
+        assert_eq!(live, None);
     });
 }
 

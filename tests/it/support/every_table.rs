@@ -101,6 +101,10 @@ const GLOBAL: &[(&str, Values)] = &[
         "device_auth_tokens",
         &[("token_sha256", DIGEST), ("status", "'revoked'")],
     ),
+    (
+        "acp_sessions",
+        &[("agent_id", "'atlas'"), ("state", "'ended'")],
+    ),
 ];
 
 /// One agent's data.
@@ -155,6 +159,15 @@ const AGENT: &[(&str, Values)] = &[
             ("pinned", "1"),
             ("is_trusted", "0"),
             ("embedding", "x'0000803f'"),
+        ],
+    ),
+    (
+        "tool_artifacts",
+        &[
+            ("session_id", "'session-1'"),
+            ("kind", "'result'"),
+            ("sha256", DIGEST),
+            ("size_bytes", "3"),
         ],
     ),
 ];

@@ -1,19 +1,20 @@
 //! A root with something of everything in it, made through the library.
 
+mod background;
 mod records;
 
 use std::path::Path;
 
 use zeroclaw::model::{
-    AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType, CronJob, CronOrigin,
-    Delivery, GoalTask, KindCount, MemoryRecord, MigrationRun, MigrationStatus, NewEvent,
-    PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus, ShellOutputFormat,
-    SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
-    Tier, TimeZoneOrigin,
+    AcpSession, AcpState, AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType,
+    CronJob, CronOrigin, Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus,
+    NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus,
+    ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus,
+    Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
-use zeroclaw::store::agent::{memory, session, transcript};
-use zeroclaw::store::global::{backup, cron, goal, settlement, task};
+use zeroclaw::store::agent::{memory, session, tool_artifact, transcript};
+use zeroclaw::store::global::{acp, backup, cron, task};
 
 use super::sqlite::block_on;
 
@@ -75,6 +76,9 @@ async fn fill_agents(importer: &Importer) {
         .map(|place| said(place, "user", &format!("{place} {}", "long ".repeat(200))))
         .collect();
     add_session(&mut tx.tx(), &record("atlas", "large", 0), &large).await;
+    tool_artifact::insert(&mut tx.tx(), &[payload()])
+        .await
+        .unwrap();
     memory::insert(
         &mut tx.tx(),
         &[
@@ -193,8 +197,9 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
-    fill_background_work(&mut tx.tx()).await;
+    background::fill(&mut tx.tx(), run_of_job(9)).await;
     records::fill(&mut tx.tx()).await;
+    acp::insert(&mut tx.tx(), &[acp_session()]).await.unwrap();
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
@@ -234,41 +239,6 @@ fn job() -> CronJob {
     }
 }
 
-async fn fill_background_work(tx: &mut zeroclaw::db::WriteTx<'_>) {
-    let mut work = run_of_job(9);
-    work.task_id = "work-1".to_owned();
-    work.owner_kind = TaskOwnerKind::Delegate;
-    work.agent_id = None;
-    work.source_id = None;
-    work.output = Some("fourteen lanterns".to_owned());
-    task::insert_new(tx, &[work]).await.unwrap();
-    let goal = GoalTask {
-        task_id: "work-1".to_owned(),
-        objective: HOSTILE.to_owned(),
-        effective_token_limit: None,
-        effective_cost_limit_usd: Some(0.5),
-        pause_reason: Some("needs_user_input".to_owned()),
-        pause_description: None,
-        blockers_json: "[]".to_owned(),
-        detail_json: None,
-    };
-    assert!(goal::insert_new(tx, &goal).await.unwrap());
-    let settlement = TaskSettlement {
-        task_id: "work-1".to_owned(),
-        owner_pid: 4711,
-        owner_start_identity: None,
-        owner_boot_id: "boot-1".to_owned(),
-        desired_status: "needs_review".to_owned(),
-        artifact_path: "/old/work-1.json".to_owned(),
-        artifact_ref: None,
-        artifact_sha256: "00".repeat(32),
-        terminal_error: None,
-        created_at_ms: None,
-        detail_json: None,
-    };
-    assert!(settlement::insert_new(tx, &settlement).await.unwrap());
-}
-
 fn run_of_job(number: i64) -> TaskRun {
     TaskRun {
         task_id: format!("run-{number}"),
@@ -286,6 +256,34 @@ fn run_of_job(number: i64) -> TaskRun {
         error: None,
         detail_json: None,
         origin: TaskOrigin::default(),
+    }
+}
+
+fn acp_session() -> AcpSession {
+    AcpSession {
+        agent_id: agent("atlas"),
+        session_id: "session-1".to_owned(),
+        session_key: "acp:session-1".to_owned(),
+        cwd: HOSTILE.to_owned(),
+        state: AcpState::Ended,
+        token_count: 17,
+        created_at_ms: START_MS,
+        last_activity_at_ms: START_MS,
+        ended_at_ms: Some(START_MS),
+    }
+}
+
+fn payload() -> ToolArtifact {
+    ToolArtifact {
+        run_id: "session-1".to_owned(),
+        artifact_id: "artifact-1".to_owned(),
+        session_id: Some("session-1".to_owned()),
+        kind: ToolArtifactKind::Result,
+        metadata_json: HOSTILE.to_owned(),
+        sha256: "00".repeat(32),
+        size_bytes: i64::try_from(HOSTILE.len()).unwrap(),
+        created_at_ms: START_MS,
+        blob: HOSTILE.as_bytes().to_vec(),
     }
 }
 

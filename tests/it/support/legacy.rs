@@ -190,6 +190,11 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             &recipe.bytes("archived.jsonl"),
         )
         .sqlite(
+            "data/sessions/acp-sessions.db",
+            "acp_v0_8_3.sql",
+            &[&recipe.sql("acp.sql")],
+        )
+        .sqlite(
             "data/memory/brain.db",
             "brain_v0_8_3.sql",
             &[&recipe.sql("brain.sql")],
