@@ -10,9 +10,11 @@ use crate::cli::{CliError, Context, Exit};
 
 use super::finding::Level;
 use super::preflight::PreflightError;
+use super::progress::Progress;
 use super::report::Report;
 use super::show::show;
 use super::sources::zeroclaw::surfaces::FORMATS;
+use super::stop::Stop;
 use super::task::{DoctorError, Task};
 
 mod history;
@@ -68,17 +70,13 @@ pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Result<Exit, Cli
         None => {}
     }
     let task = task(&args, context)?;
-    let tell = |text: &str| {
-        if !context.json() {
-            context.out.note(text);
-        }
-    };
     let done = if args.fix {
-        super::run::fix(&task, &tell).await
+        super::run::fix(&task).await
     } else {
         super::run::look(&task).await
     };
-    let report = done.map_err(|error| failure(&error))?;
+    task.progress.end();
+    let report = done.map_err(|error| failure(&error, args.fix))?;
     if context.json() {
         context.out.json(&report)?;
     } else {
@@ -115,6 +113,7 @@ fn task(args: &DoctorArgs, context: &Context) -> Result<Task, CliError> {
         .from
         .as_ref()
         .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()));
+    let progress = Progress::to(&context.out);
     let is_foreign =
         |path: &PathBuf| std::fs::canonicalize(&context.root).ok().as_ref() != Some(path);
     Ok(Task {
@@ -123,10 +122,27 @@ fn task(args: &DoctorArgs, context: &Context) -> Result<Task, CliError> {
         only: args.only.clone(),
         agent_map,
         clock: context.clock.clone(),
+        stop: stop(&progress),
+        progress,
     })
 }
 
-fn failure(error: &DoctorError) -> CliError {
+/// Listens to signals, and says what the first of them does.
+fn stop(progress: &Progress) -> Stop {
+    let progress = progress.clone();
+    Stop::listen(move || {
+        progress.note("stopping at the next safe point; once more stops at once");
+    })
+}
+
+fn failure(error: &DoctorError, is_fix: bool) -> CliError {
+    if let DoctorError::Stopped(stopped) = error {
+        let told = CliError::new(Exit::Interrupted, stopped.to_string());
+        return told.hint(match is_fix {
+            true => "run `zeroclaw doctor --fix` again: it goes on where it stopped",
+            false => "nothing was changed",
+        });
+    }
     let told = CliError::new(Exit::from(error.kind()), error.to_string());
     let told = match std::error::Error::source(error) {
         Some(cause) => told.because(cause),
@@ -148,7 +164,7 @@ fn failure(error: &DoctorError) -> CliError {
         }
         DoctorError::NewerTier { .. } => told
             .hint("update zeroclaw, or restore a backup made by this release; nothing was changed"),
-        DoctorError::Fs(_) | DoctorError::NoSuchRoot { .. } => told,
+        DoctorError::Fs(_) | DoctorError::NoSuchRoot { .. } | DoctorError::Stopped(_) => told,
     }
 }
 

@@ -93,6 +93,8 @@ impl Run<'_> {
             plan.sources.len(),
             plan.import_bytes()
         ));
+        let progress = &self.task.progress;
+        progress.begin("apply", plan.import_bytes(), plan.import_records());
         let mut applied = Vec::new();
         for batch in batches(&plan.sources) {
             let receipts = self.import(&plan.sources, &batch, report).await?;
@@ -105,6 +107,8 @@ impl Run<'_> {
         }
         self.enter(RunPhase::Verify).await?;
         (self.tell)("reading everything back");
+        let progress = &self.task.progress;
+        progress.begin("verify", plan.import_bytes(), plan.import_records());
         let mut verified = Vec::new();
         for (at, mut receipt) in applied {
             if self
@@ -126,9 +130,14 @@ impl Run<'_> {
         self.retire_all(plan, verified, report).await?;
         self.enter(RunPhase::Index).await?;
         (self.tell)("building the full-text indexes");
-        for agent in self.importer.unindexed().await? {
-            self.importer.index(&agent).await?;
+        let unindexed = self.importer.unindexed().await?;
+        let progress = &self.task.progress;
+        progress.begin("index", 0, unindexed.values().sum());
+        for agent in unindexed.keys() {
+            let count = |rows| progress.advance(0, rows);
+            self.importer.index_with(agent, &count).await?;
         }
+        progress.end();
         self.finish(report).await
     }
 
@@ -137,6 +146,7 @@ impl Run<'_> {
             root: self.task.source_root(),
             owners: &self.owners,
             scratch: self.scratch,
+            progress: &self.task.progress,
         }
     }
 
@@ -161,6 +171,7 @@ impl Run<'_> {
             return Ok(());
         }
         self.enter(RunPhase::Backup).await?;
+        self.task.progress.begin("backup", 0, 0);
         let Some(archive) =
             safety::archive(self.task, self.importer, plan, &self.record, self.tell).await?
         else {
@@ -222,6 +233,8 @@ impl Run<'_> {
         for &at in batch {
             match self.applied_before(&sources[at]).await? {
                 Some(receipt) => {
+                    let (bytes, records) = sources[at].measure();
+                    self.task.progress.advance(bytes, records);
                     fill(&mut report.sources[at], &receipt);
                     receipts.push((at, receipt));
                 }
@@ -278,7 +291,10 @@ impl Run<'_> {
         for &at in batch {
             let planned = &sources[at];
             let mut applier = Applier::new(self.importer, &self.record.id, planned, &mut open);
-            plan::read(&planned.source, self.install(), &mut applier).await?;
+            let (bytes, records) = planned.measure();
+            let mut counted = self.task.progress.source(bytes, records, &mut applier);
+            plan::read(&planned.source, self.install(), &mut counted).await?;
+            counted.finish();
             let applied = applier
                 .finish(&|applied| self.receipt_of(planned, applied))
                 .await?;
@@ -379,7 +395,10 @@ impl Run<'_> {
             return Ok(true);
         }
         let mut verifier = Verifier::new(self.importer);
-        let read = plan::read(&planned.source, self.install(), &mut verifier).await;
+        let (bytes, records) = planned.measure();
+        let mut counted = self.task.progress.source(bytes, records, &mut verifier);
+        let read = plan::read(&planned.source, self.install(), &mut counted).await;
+        counted.finish();
         let expected = receipt.total.imported + receipt.total.present;
         let unproven = match read {
             // A source that changed under the import is not the one that was imported.

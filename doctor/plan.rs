@@ -9,13 +9,15 @@ use zeroclaw::model::{AgentId, AgentStatus, SourceState, SourceStatus, Tier};
 use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
+use super::progress::Progress;
 use super::results;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    acp_db, brain_db, control_db, cron_db, devices_db, paired_tokens, result_file, sessions_db,
+    acp_db, brain_db, control_db, costs, cron_db, devices_db, paired_tokens, result_file,
+    sessions_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -52,6 +54,13 @@ pub(crate) struct PlannedSource {
     pub(crate) survey: Survey,
 }
 
+impl PlannedSource {
+    /// Its bytes and records, for who says how far it is.
+    pub(crate) fn measure(&self) -> (u64, u64) {
+        (self.source.bytes, self.survey.records())
+    }
+}
+
 /// All that is to happen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -71,6 +80,15 @@ impl Plan {
         self.sources
             .iter()
             .any(|planned| matches!(planned.action, Action::Import | Action::Archive))
+    }
+
+    /// Records of all sources that come in.
+    pub(crate) fn import_records(&self) -> u64 {
+        let imports = self
+            .sources
+            .iter()
+            .filter(|planned| planned.action == Action::Import);
+        imports.map(|planned| planned.survey.records()).sum()
     }
 
     /// Bytes of all sources that come in.
@@ -95,6 +113,8 @@ pub(crate) struct Install<'a> {
     pub(crate) owners: &'a Owners,
     /// For private copies.
     pub(crate) scratch: &'a Path,
+    /// Hears how far it is.
+    pub(crate) progress: &'a Progress,
 }
 
 /// Reads one source into `sink`.
@@ -125,6 +145,8 @@ pub(crate) async fn read<S: Sink>(
             };
             result_file::read(standing, sink).await
         }
+        Format::Costs => costs::read(path, owners, sink).await,
+        Format::Trace => trace::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         Format::SessionsDb
         | Format::AcpDb
@@ -172,7 +194,9 @@ async fn read_database<S: Sink>(
         Format::SessionLines
         | Format::ArchivedSessionLines
         | Format::ResultFile
-        | Format::PairedTokens => Err(not_plain(source)),
+        | Format::PairedTokens
+        | Format::Costs
+        | Format::Trace => Err(not_plain(source)),
     }
 }
 
@@ -200,14 +224,20 @@ pub(crate) async fn plan(
         ..Plan::default()
     };
     let mut needed = BTreeSet::new();
+    let bytes = scan.sources.iter().map(|source| source.bytes).sum();
+    install.progress.begin("look", bytes, 0);
     for source in scan.sources {
         let planned = decide(source, install, earlier, root_tag, is_foreign).await;
         if planned.action == Action::Import {
             needed.extend(planned.survey.agents.keys().flatten().cloned());
         }
+        install
+            .progress
+            .advance(planned.source.bytes, planned.survey.records());
         plan.findings.extend(findings(&planned));
         plan.sources.push(planned);
     }
+    install.progress.end();
     if plan.has_work() {
         for alias in owners.config().agents.keys() {
             match owners.named(alias) {

@@ -16,10 +16,14 @@ use zeroclaw::store::StoreError;
 mod acp;
 mod artifact;
 pub(crate) mod background;
+mod cost;
 mod device;
+mod diagnostic;
 mod task;
 mod task_record;
 mod tool_artifact;
+
+pub(crate) use diagnostic::RUNTIME_SCOPE;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -222,4 +226,6 @@ rows! {
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
+    Cost: zeroclaw::model::UsageCost,
+    Diagnostic: zeroclaw::model::DiagnosticEvent,
 }

@@ -12,13 +12,18 @@ use super::names::escaped;
 use super::phases::Run;
 use super::plan::Plan;
 use super::report::Report;
+use super::scratch::{self, Scratch};
 use super::target::{await_writer, settled_plan};
-use super::task::{DoctorError, Task, private_folder};
+use super::task::{DoctorError, Task};
 use super::{preflight, safety};
 use zeroclaw::fs::Layout;
 
 /// Looks and changes nothing.
 pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
+    task.stop.or(look_whole(task)).await
+}
+
+async fn look_whole(task: &Task) -> Result<Report, DoctorError> {
     task.check()?;
     if let Some(finding) = cut_off(task)? {
         // Half of the root is of before and half of after: nothing else can be said of it.
@@ -26,7 +31,7 @@ pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
         report.findings.push(finding);
         return Ok(report);
     }
-    let scratch = private_folder()?;
+    let scratch = Scratch::make()?;
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
     report.findings.extend(target.findings);
@@ -78,16 +83,19 @@ fn offer(task: &Task) -> Option<Finding> {
 
 /// Carries out what a look shows.
 ///
-/// * `tell`: hears what is going on, for a person who waits.
-pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Report, DoctorError> {
+/// Asked to stop, it takes back what is open, says that nobody holds the root, and can be run again.
+pub(crate) async fn fix(task: &Task) -> Result<Report, DoctorError> {
+    let tell: &(dyn Fn(&str) + Sync) = &|text| task.progress.note(text);
     task.check()?;
     await_writer(task).await?;
     if cut_off(task)?.is_some() {
         tell("finishing what was cut off");
         undo::finish(&Layout::new(task.root.clone()), &task.clock).await?;
     }
-    let scratch = private_folder()?;
-    let (target, plan) = settled_plan(task, scratch.path()).await?;
+    scratch::sweep();
+    let scratch = Scratch::make()?;
+    let looked = task.stop.or(settled_plan(task, scratch.path())).await;
+    let (target, plan) = looked?;
     let has_own_work = target.has_index_work || target.is_older || target.unfinished.is_some();
     if !plan.has_work() && !has_own_work {
         let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
@@ -112,10 +120,12 @@ pub(crate) async fn fix(task: &Task, tell: &(dyn Fn(&str) + Sync)) -> Result<Rep
     let importer = Importer::new(service);
     let owner = owner();
     importer.show_owner(&owner).await?;
-    let mut done = run(task, &importer, has_own_work, scratch.path(), tell).await;
+    let work = run(task, &importer, has_own_work, scratch.path(), tell);
+    let mut done = task.stop.or(work).await;
     if done.is_ok() && target.has_stale_index {
         // A run completes what is missing; what was stale before it is built anew.
-        done = rebuild_stale_indexes(&importer, tell).await.and(done);
+        let rebuilt = task.stop.or(rebuild_stale_indexes(&importer, tell)).await;
+        done = rebuilt.and(done);
     }
     let hidden = importer.hide_owner(&owner).await;
     importer.close().await;

@@ -41,6 +41,11 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    /// All records, of whatever kind and fate.
+    pub(crate) fn records(&self) -> u64 {
+        self.counts.values().map(|count| count.records).sum()
+    }
+
     /// Records that cannot be taken.
     pub(crate) fn refused_count(&self) -> u64 {
         self.counts.values().map(|count| count.refused).sum()

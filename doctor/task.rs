@@ -1,10 +1,8 @@
 //! What doctor is asked to look at, and why it may not be able to.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use zeroclaw::clock::Clock;
 use zeroclaw::config::{Config, ConfigError};
 use zeroclaw::fs::{FsError, Layout};
@@ -14,7 +12,10 @@ use zeroclaw::service::ServiceError;
 use super::owner::Owners;
 use super::plan::{self, Earlier, Plan};
 use super::preflight::PreflightError;
+use super::progress::Progress;
 use super::scan::{root_tag, scan};
+use super::settings::Settings;
+use super::stop::{Stop, Stopped};
 
 /// What to look at, and how.
 #[derive(Clone, Debug)]
@@ -29,6 +30,10 @@ pub(crate) struct Task {
     pub(crate) agent_map: BTreeMap<String, String>,
     /// The time.
     pub(crate) clock: Clock,
+    /// Hears how far it is.
+    pub(crate) progress: Progress,
+    /// Says when to stop.
+    pub(crate) stop: Stop,
 }
 
 /// Why a look or a run could not be carried out.
@@ -52,6 +57,9 @@ pub(crate) enum DoctorError {
         /// Which, and its version.
         what: String,
     },
+    /// It was asked to stop.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// The foreign root is no folder.
     #[error("{} is no folder", .path.display())]
     NoSuchRoot {
@@ -78,6 +86,15 @@ impl Task {
         }
     }
 
+    /// Where files are, by the configuration and, for the process's own root, the environment.
+    pub(crate) fn settings(&self) -> Settings {
+        let own = self.from.is_none().then(std::env::vars_os);
+        let texts = own.into_iter().flatten().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Settings::load(self.source_root(), texts)
+    }
+
     /// Whose records are, by the configurations.
     pub(crate) fn owners(&self) -> Result<Owners, DoctorError> {
         let layout = Layout::new(self.source_root().to_owned());
@@ -97,7 +114,11 @@ impl Task {
         scratch: &Path,
     ) -> Result<Plan, DoctorError> {
         let owners = self.owners()?;
-        let mut found = scan(self.source_root(), &owners, scratch).await?;
+        let root = self.source_root();
+        let settings = self.settings();
+        let trace = settings.trace(root);
+        let mut found = scan(root, &owners, scratch, trace.as_deref()).await?;
+        found.findings.extend(settings.findings());
         if !self.only.is_empty() {
             found
                 .sources
@@ -107,6 +128,7 @@ impl Task {
             root: self.source_root(),
             owners: &owners,
             scratch,
+            progress: &self.progress,
         };
         Ok(plan::plan(found, install, earlier, &self.tag(), self.from.is_some()).await)
     }
@@ -123,18 +145,7 @@ impl DoctorError {
             Self::Preflight(_) => ErrorKind::NoSpace,
             Self::NewerTier { .. } => ErrorKind::NewerSchema,
             Self::NoSuchRoot { .. } => ErrorKind::NotFound,
+            Self::Stopped(_) => ErrorKind::Internal,
         }
     }
-}
-
-/// A folder for private copies, gone with its value.
-pub(crate) fn private_folder() -> Result<TempDir, FsError> {
-    let made = tempfile::Builder::new()
-        .prefix("zeroclaw-doctor-")
-        .permissions(PermissionsExt::from_mode(0o700))
-        .tempdir();
-    made.map_err(FsError::at(
-        "making a private folder",
-        &std::env::temp_dir(),
-    ))
 }

@@ -70,7 +70,14 @@ fn start(app: App, out: &Out) -> Result<Exit, CliError> {
         .map_err(|error| {
             CliError::new(Exit::Internal, "cannot start the runtime").because(&error)
         })?;
-    runtime.block_on(run(app, out))
+    let ended = runtime.block_on(run(app, out));
+    if let Err(error) = &ended
+        && error.exit() == Exit::Interrupted
+    {
+        // Threads that still copy or compress write what goes with the next run: nobody waits for them.
+        runtime.shutdown_background();
+    }
+    ended
 }
 
 async fn run(app: App, out: &Out) -> Result<Exit, CliError> {

@@ -23,6 +23,10 @@ impl Run<'_> {
         verified: Vec<(usize, SourceReceipt)>,
         report: &mut Report,
     ) -> Result<(), DoctorError> {
+        let moves = |planned: &PlannedSource| planned.action == Action::Archive;
+        let copies = plan.sources.iter().filter(|planned| moves(planned)).count();
+        let progress = &self.task.progress;
+        progress.begin("retire", 0, (copies + verified.len()) as u64);
         // Copies go before the store they repeat: without it they would pass for the only ones.
         let mut settled = self.retire_copies(plan, report).await?;
         for (at, mut receipt) in verified {
@@ -36,6 +40,7 @@ impl Run<'_> {
                 receipt.status = SourceStatus::Retired;
                 report.sources[at].now_at = now_at;
             }
+            progress.advance(0, 1);
             settled.push(receipt);
         }
         settled.extend(self.finish_cut_off(&settled).await?);
@@ -76,6 +81,7 @@ impl Run<'_> {
                 receipt.unwrap_or_else(|| self.receipt_of(planned, &Applied::default()));
             report.sources[at].now_at = self.move_aside(&planned.source, &mut receipt)?;
             report.sources[at].status = "archived";
+            self.task.progress.advance(0, 1);
             if receipt.last_run_id == self.record.id {
                 settled.push(receipt);
             }

@@ -8,7 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, backup, cron, db, device, init, memory, session, status, task,
+    CliError, Context, Exit, agent, backup, cost, cron, db, device, init, logs, memory, session,
+    status, task,
 };
 
 /// When to use colour.
@@ -80,6 +81,10 @@ pub(crate) enum Command {
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
     Devices(device::DevicesCommand),
+    #[command(display_order = 15)]
+    Costs(cost::CostsArgs),
+    #[command(display_order = 16)]
+    Logs(logs::LogsArgs),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
     #[command(display_order = 20, subcommand)]
@@ -102,6 +107,8 @@ impl Command {
             Self::Memory(command) => command.run(context).await,
             Self::Tasks(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
+            Self::Costs(args) => args.run(context).await,
+            Self::Logs(args) => args.run(context).await,
             Self::Backup(command) => command.run(context).await,
             Self::Db(command) => command.run(context).await,
         }

@@ -31,10 +31,12 @@ pub(crate) enum Exit {
     Refused,
     /// A defect, or a failure nobody foresaw.
     Internal,
+    /// A signal asked it to stop, and it did so in good order.
+    Interrupted,
 }
 
 /// Exit, code, name in JSON, meaning.
-const TABLE: [(Exit, u8, &str, &str); 12] = [
+const TABLE: [(Exit, u8, &str, &str); 13] = [
     (Exit::Done, 0, "done", "done"),
     (
         Exit::Findings,
@@ -82,6 +84,13 @@ const TABLE: [(Exit, u8, &str, &str); 12] = [
         "refused, because it could lose something",
     ),
     (Exit::Internal, 70, "internal", "internal error"),
+    // What a shell says of a command that the interrupt key ended.
+    (
+        Exit::Interrupted,
+        130,
+        "interrupted",
+        "stopped by a signal, in good order; run it again",
+    ),
 ];
 
 impl Exit {
@@ -103,7 +112,7 @@ impl Exit {
     pub(crate) fn help() -> String {
         let mut text = "Exit codes:\n".to_owned();
         for (_, code, _, meaning) in &TABLE {
-            text.push_str(&format!("  {code:>2}  {meaning}\n"));
+            text.push_str(&format!("  {code:>3}  {meaning}\n"));
         }
         text
     }

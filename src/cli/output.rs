@@ -14,9 +14,11 @@ use super::args::ColorWhen;
 use super::{CliError, Exit, Globals};
 
 mod json;
+mod progress;
 mod table;
 mod text;
 
+pub(crate) use progress::ProgressLine;
 pub(crate) use table::{Column, Fields, Table};
 pub(crate) use text::{one_line, or_dash, shell_word, size, span, time};
 
@@ -178,6 +180,18 @@ impl Out {
     /// Says something on stderr.
     pub(crate) fn note(&self, text: &str) {
         self.talk(&format!("{}\n", text::lines(text)));
+    }
+
+    /// Whether what goes to stderr is seen on a terminal.
+    pub(crate) fn talk_is_terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Says on stderr how far something is, as JSON on one line.
+    pub(crate) fn progress<T: Serialize + ?Sized>(&self, value: &T) {
+        if let Ok(text) = json::render(&serde_json::json!({ "progress": value }), false) {
+            self.talk(&format!("{}\n", String::from_utf8_lossy(&text)));
+        }
     }
 
     /// Says on stderr what may surprise.

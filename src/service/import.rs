@@ -2,7 +2,7 @@
 //!
 //! It knows nothing of where rows come from; its caller reads that.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{Service, ServiceError};
 use crate::db::{BulkTx, Db, Reader, WriteTx};
@@ -215,13 +215,13 @@ impl Importer {
         .await
     }
 
-    /// Agents whose full-text indexes lack rows; one whose database cannot be opened is left out.
+    /// Agents whose full-text indexes lack rows, and how many; one whose database cannot be opened is left out.
     ///
     /// # Errors
     ///
     /// [`ServiceError`] when a tier cannot be read.
-    pub async fn unindexed(&self) -> Result<BTreeSet<AgentId>, ServiceError> {
-        let mut found = BTreeSet::new();
+    pub async fn unindexed(&self) -> Result<BTreeMap<AgentId, u64>, ServiceError> {
+        let mut found = BTreeMap::new();
         for agent in self.agents().await? {
             let Some(db) = self
                 .service
@@ -231,8 +231,11 @@ impl Importer {
                 continue;
             };
             let mut conn = db.read().await?;
-            if search::pending(&mut conn).await? != 0 || memory::pending(&mut conn).await? != 0 {
-                found.insert(agent.agent_id);
+            // More indexed than there are is behind too.
+            let behind = search::pending(&mut conn).await?.unsigned_abs()
+                + memory::pending(&mut conn).await?.unsigned_abs();
+            if behind != 0 {
+                found.insert(agent.agent_id, behind);
             }
         }
         Ok(found)
@@ -244,6 +247,21 @@ impl Importer {
     ///
     /// [`ServiceError`] when SQLite fails; what is indexed stays indexed.
     pub async fn index(&self, id: &AgentId) -> Result<(), ServiceError> {
+        self.index_with(id, &|_| {}).await
+    }
+
+    /// The same for who wants to know how far it is.
+    ///
+    /// * `count`: hears the rows of each slice.
+    ///
+    /// # Errors
+    ///
+    /// As [`Importer::index`].
+    pub async fn index_with(
+        &self,
+        id: &AgentId,
+        count: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), ServiceError> {
         let db = self.service.agent(id).await?;
         set_bulk(&db, true).await?;
         loop {
@@ -257,6 +275,7 @@ impl Importer {
             if taken == 0 {
                 break;
             }
+            count(taken);
         }
         set_bulk(&db, false).await?;
         let mut conn = db.read().await?;
@@ -267,6 +286,7 @@ impl Importer {
                 Box::pin(async move { memory::rebuild(tx).await.map_err(ServiceError::from) })
             })
             .await?;
+            count(behind.unsigned_abs());
         }
         Ok(())
     }

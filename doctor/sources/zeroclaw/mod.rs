@@ -3,6 +3,7 @@
 pub(crate) mod acp_db;
 pub(crate) mod brain_db;
 pub(crate) mod control_db;
+pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod devices_db;
 pub(crate) mod paired_tokens;
@@ -11,3 +12,4 @@ mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;
+pub(crate) mod trace;

@@ -71,6 +71,7 @@ fn empty_answers_are_empty_values() {
             &["tasks", "settlements"],
             json!({ "items": [], "next": null }),
         ),
+        (&["logs"], json!({ "items": [], "next": null })),
         (&["memory", "list"], json!({ "items": [], "next": null })),
         (&["devices", "list"], json!([])),
         (&["backup", "list"], json!([])),

@@ -2,6 +2,7 @@
 
 mod background;
 mod records;
+mod spent;
 
 use std::path::Path;
 
@@ -200,6 +201,7 @@ async fn fill_control_plane(importer: &Importer) {
     background::fill(&mut tx.tx(), run_of_job(9)).await;
     records::fill(&mut tx.tx()).await;
     acp::insert(&mut tx.tx(), &[acp_session()]).await.unwrap();
+    spent::fill(&mut tx.tx()).await;
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();
