@@ -5,6 +5,7 @@ pub(crate) mod brain_db;
 pub(crate) mod control_db;
 pub(crate) mod costs;
 pub(crate) mod cron_db;
+pub(crate) mod deleted_agent;
 pub(crate) mod devices_db;
 pub(crate) mod paired_tokens;
 pub(crate) mod result_file;
