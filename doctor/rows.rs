@@ -15,10 +15,13 @@ use zeroclaw::store::StoreError;
 
 mod acp;
 mod artifact;
+mod audit;
 pub(crate) mod background;
 mod cost;
 mod device;
 mod diagnostic;
+mod flow;
+mod knowledge;
 mod task;
 mod task_record;
 mod tool_artifact;
@@ -228,4 +231,10 @@ rows! {
     ToolArtifact: zeroclaw::model::ToolArtifact,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
+    Flow: zeroclaw::model::FlowRun,
+    FlowEvent: zeroclaw::model::FlowEvent,
+    FlowProposal: zeroclaw::model::FlowProposal,
+    KnowledgeNode: zeroclaw::model::KnowledgeNode,
+    KnowledgeEdge: zeroclaw::model::KnowledgeEdge,
+    AuditEvent: zeroclaw::model::AuditEvent,
 }

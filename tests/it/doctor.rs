@@ -10,6 +10,8 @@ mod crash;
 mod delegates;
 mod devices;
 mod failure;
+mod flows;
+mod knowledge;
 mod messages;
 mod modes;
 mod owners;

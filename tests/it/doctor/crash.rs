@@ -79,8 +79,10 @@ fn nothing_is_lost(home: &Sandbox, install: &LegacyInstall, sources: &BTreeMap<P
 }
 
 fn sources_of(install: &LegacyInstall) -> BTreeMap<PathBuf, String> {
+    let knowledge = walkdir::WalkDir::new(install.path("knowledge.db"));
     let files = walkdir::WalkDir::new(install.path("data"))
         .into_iter()
+        .chain(knowledge)
         .map(Result::unwrap);
     files
         .filter(|entry| entry.file_type().is_file())

@@ -29,10 +29,9 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
     let jobs = state.jobs();
     let of = |agent: &str| jobs.iter().filter(|job| job.1 == agent).count();
     assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
-    // Nine runs of jobs, five tasks of background work.
-    assert_eq!(state.runs(), 14);
-    let stands =
-        "SELECT substr(task_id, -1), status FROM task_runs WHERE owner_kind <> 'cron' ORDER BY 1";
+    // Nine runs of jobs, five tasks of background work, two heartbeats.
+    assert_eq!(state.runs(), 16);
+    let stands = "SELECT substr(task_id, -1), status FROM task_runs WHERE owner_kind NOT IN ('cron', 'heartbeat') ORDER BY 1";
     let stands = sqlite::rows(&state.global(), stands);
     let wanted = [
         ["1", "succeeded"],
@@ -101,6 +100,21 @@ fn balances_as_the_recipe_says(report: &Value) {
             json!({"tasks": merged(1), "artifacts": all(1)}),
         ),
         ("data/devices.db", json!({"devices": all(3)})),
+        (
+            "data/sop/runs.db",
+            json!({
+                "flow runs": all(3), "flow events": all(2), "flow proposals": all(1), "flow claims": merged(1),
+            }),
+        ),
+        (
+            "data/heartbeat/history.db",
+            json!({"heartbeat runs": all(2)}),
+        ),
+        (
+            "knowledge.db",
+            json!({"knowledge nodes": all(2), "knowledge edges": all(1)}),
+        ),
+        ("data/memory/audit.db", json!({"audit events": all(2)})),
         (
             "config.toml",
             json!({"devices": {"records": 3, "imported": 1, "present": 2, "merged": 0, "refused": 0}}),
@@ -178,6 +192,7 @@ fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
         .iter()
         .filter(|entry| !entry.sha256.is_empty())
         .map(|entry| PathBuf::from("data").join(String::from_utf8(entry.path.clone()).unwrap()))
+        .chain([PathBuf::from("knowledge.db")])
         .map(|path| (path.clone(), digest_of(&install.path(&path))))
         .collect();
     let kept = ["config.toml", ".secret_key"].map(|name| digest_of(&install.path(name)));
@@ -216,7 +231,7 @@ fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
+fn what_stays_by_design_and_is_in_force_is_named_and_exits_1() {
     let home = Sandbox::new();
     let install = copy_sample(home.root());
     let stop = br#"{"kill_all":true}"#;
@@ -234,10 +249,10 @@ fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
         std::fs::read(install.path("estop-state.json")).unwrap(),
         stop
     );
-    let not_imported = ("not-imported".to_owned(), "warning".to_owned());
+    let in_force = ("emergency-stop".to_owned(), "warning".to_owned());
     let named = findings(&report)
         .into_iter()
-        .filter(|found| *found == not_imported)
+        .filter(|found| *found == in_force)
         .count();
     assert_eq!(named, 1);
     assert!(
