@@ -25,6 +25,7 @@ impl Ended {
     fn of(home: &Sandbox) -> Self {
         let state = State::of(home.root());
         assert!(state.complaints().is_empty(), "{:?}", state.complaints());
+        assert!(state.without_log().is_empty(), "{:?}", state.without_log());
         Self {
             dump: state.dump(),
             retired: state.retired(),
