@@ -13,6 +13,7 @@ pub(crate) mod estop;
 pub(crate) mod heartbeat_db;
 pub(crate) mod knowledge_db;
 pub(crate) mod paired_tokens;
+pub(crate) mod remains;
 pub(crate) mod result_file;
 mod secrets;
 pub(crate) mod session_lines;
