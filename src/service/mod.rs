@@ -28,6 +28,7 @@ mod status;
 mod task;
 mod tool_artifact;
 pub mod undo;
+mod vfs;
 
 pub use agent::AgentOverview;
 pub use cost::{CostPage, CostReport};
@@ -41,6 +42,7 @@ pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

@@ -165,7 +165,7 @@ impl State {
             if tier == self.global() {
                 continue;
             }
-            for index in ["transcript_events_fts", "memories_fts"] {
+            for index in zeroclaw::db::FULL_TEXT_INDEXES {
                 if let Err(error) = sqlite::check_index(&tier, index) {
                     found.push(format!("{name}: {index}: {error}"));
                 }
