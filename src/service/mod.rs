@@ -32,6 +32,7 @@ mod session_change;
 mod session_export;
 mod session_remove;
 mod status;
+mod task;
 mod tool_artifact;
 mod transcript;
 mod turn;
@@ -58,6 +59,7 @@ pub use session_remove::{
     RetentionReport, RetentionRules, plan_retention,
 };
 pub use status::{StatusReport, TierStatus};
+pub use task::{GoalOverview, TaskOutput, TaskOverview};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
