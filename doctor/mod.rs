@@ -6,8 +6,10 @@
 
 mod apply;
 mod before;
+mod clean;
 mod command;
 mod finding;
+mod hold;
 mod names;
 mod owner;
 mod phases;

@@ -3,6 +3,7 @@
 mod acp;
 mod again;
 mod cases;
+mod clean;
 mod crash;
 mod devices;
 mod failure;
