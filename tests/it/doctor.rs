@@ -7,6 +7,7 @@ mod clean;
 mod crash;
 mod devices;
 mod failure;
+mod history;
 mod messages;
 mod modes;
 mod owners;
