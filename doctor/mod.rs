@@ -25,6 +25,7 @@ mod run;
 mod safety;
 mod scan;
 mod scratch;
+mod settings;
 mod show;
 mod sources;
 mod split_log;

@@ -14,7 +14,9 @@ use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
-use super::sources::zeroclaw::{acp_db, brain_db, cron_db, devices_db, paired_tokens, sessions_db};
+use super::sources::zeroclaw::{
+    acp_db, brain_db, costs, cron_db, devices_db, paired_tokens, sessions_db, trace,
+};
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
 
@@ -132,6 +134,8 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::Costs => costs::read(path, owners, sink).await,
+        Format::Trace => trace::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         Format::SessionsDb
         | Format::AcpDb
@@ -164,9 +168,11 @@ async fn read_database<S: Sink>(
             let pairing = PairedTokens::load(install.root)?.pairing();
             devices_db::read(db, &pairing, sink).await
         }
-        Format::SessionLines | Format::ArchivedSessionLines | Format::PairedTokens => {
-            Err(not_plain(source))
-        }
+        Format::SessionLines
+        | Format::ArchivedSessionLines
+        | Format::PairedTokens
+        | Format::Costs
+        | Format::Trace => Err(not_plain(source)),
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) mod kind {
     pub(crate) const DEVICE: &str = "devices";
     pub(crate) const ACP_SESSION: &str = "ACP sessions";
     pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";
+    pub(crate) const COST: &str = "costs";
+    pub(crate) const LOG_EVENT: &str = "log events";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 

@@ -14,9 +14,13 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
+mod cost;
 mod device;
+mod diagnostic;
 mod task;
 mod tool_artifact;
+
+pub(crate) use diagnostic::RUNTIME_SCOPE;
 
 /// Rows looked up and written at once.
 const MAX_ROWS: usize = 200;
@@ -214,4 +218,6 @@ rows! {
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
+    Cost: zeroclaw::model::UsageCost,
+    Diagnostic: zeroclaw::model::DiagnosticEvent,
 }

@@ -49,6 +49,8 @@ pub(crate) async fn archive(
     let extra: Vec<_> = match task.from {
         Some(_) => Vec::new(),
         None => moved
+            // One outside of the root stays where it is, and is no part of it.
+            .filter(|planned| !planned.source.relative.is_absolute())
             .map(|planned| planned.source.relative.clone())
             .collect(),
     };

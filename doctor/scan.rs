@@ -114,7 +114,13 @@ pub(crate) fn root_tag(foreign: Option<&Path>) -> String {
 }
 
 /// Finds everything under `root`; private copies go to `scratch`.
-pub(crate) async fn scan(root: &Path, scratch: &Path) -> Result<Scan, FsError> {
+///
+/// * `trace`: where the configuration says that the trace is, below the root or absolute.
+pub(crate) async fn scan(
+    root: &Path,
+    scratch: &Path,
+    trace: Option<&Path>,
+) -> Result<Scan, FsError> {
     let mut scan = Scan::default();
     for folder in SESSION_FOLDERS {
         session_folder(root, Path::new(folder), scratch, &mut scan).await?;
@@ -124,8 +130,35 @@ pub(crate) async fn scan(root: &Path, scratch: &Path) -> Result<Scan, FsError> {
             store(root, &relative, place.format, place.is_current, &mut scan)?;
         }
     }
+    for relative in trace.map_or(Ok(Vec::new()), |trace| traces(root, trace))? {
+        if scan
+            .sources
+            .iter()
+            .all(|source| source.relative != relative)
+        {
+            store(root, &relative, Format::Trace, true, &mut scan)?;
+        }
+    }
     others(root, &mut scan)?;
     Ok(scan)
+}
+
+/// A trace in a place of its own, and its rotated parts beside it.
+fn traces(root: &Path, trace: &Path) -> Result<Vec<PathBuf>, FsError> {
+    let mut found = vec![trace.to_owned()];
+    let folder = trace.parent().unwrap_or(Path::new(""));
+    if let (Some(stem), Some(ending)) = (trace.file_stem(), trace.extension())
+        && root.join(folder).is_dir()
+    {
+        let start = [stem.as_bytes(), b"."].concat();
+        let end = [b".", ending.as_bytes()].concat();
+        let parts = names(&root.join(folder))?.into_iter().filter(|name| {
+            let name = name.as_bytes();
+            name.len() > start.len() + end.len() && name.starts_with(&start) && name.ends_with(&end)
+        });
+        found.extend(parts.map(|name| folder.join(name)));
+    }
+    Ok(found)
 }
 
 /// Paths below `root` that a pattern stands for; one without `*` stands for itself, there or not.

@@ -14,6 +14,7 @@ use super::plan::{self, Earlier, Plan};
 use super::preflight::PreflightError;
 use super::progress::Progress;
 use super::scan::{root_tag, scan};
+use super::settings::Settings;
 use super::stop::{Stop, Stopped};
 
 /// What to look at, and how.
@@ -85,6 +86,15 @@ impl Task {
         }
     }
 
+    /// Where files are, by the configuration and, for the process's own root, the environment.
+    pub(crate) fn settings(&self) -> Settings {
+        let own = self.from.is_none().then(std::env::vars_os);
+        let texts = own.into_iter().flatten().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Settings::load(self.source_root(), texts)
+    }
+
     /// Whose records are, by the configurations.
     pub(crate) fn owners(&self) -> Result<Owners, DoctorError> {
         let layout = Layout::new(self.source_root().to_owned());
@@ -103,7 +113,11 @@ impl Task {
         earlier: &Earlier,
         scratch: &Path,
     ) -> Result<Plan, DoctorError> {
-        let mut found = scan(self.source_root(), scratch).await?;
+        let root = self.source_root();
+        let settings = self.settings();
+        let trace = settings.trace(root);
+        let mut found = scan(root, scratch, trace.as_deref()).await?;
+        found.findings.extend(settings.findings());
         if !self.only.is_empty() {
             found
                 .sources

@@ -5,6 +5,7 @@
 
 pub(crate) mod lenient;
 pub(crate) mod lines;
+pub(crate) mod objects;
 pub(crate) mod rows;
 pub(crate) mod sqlite;
 pub(crate) mod zeroclaw;

@@ -78,7 +78,16 @@ const GLOBAL: &[(&str, Decision)] = &[
         "acp_sessions",
         Keep("working folders and counters of sessions"),
     ),
+    ("usage_costs", Keep("models, tokens and prices of calls")),
+    ("diagnostic_events", ScrubColumns(DIAGNOSTIC_EVENTS)),
 ];
+
+const DIAGNOSTIC_EVENTS: &[Scrub] = &[Scrub {
+    column: "payload_json",
+    only: None,
+    what: "log events whole, with what tools were given and gave, addresses and tokens among it; when, who and what \
+           stay in the columns beside it",
+}];
 
 const CRON_JOBS: &[Scrub] = &[
     Scrub {

@@ -8,7 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, backup, cron, db, device, init, memory, session, status,
+    CliError, Context, Exit, agent, backup, cost, cron, db, device, init, logs, memory, session,
+    status,
 };
 
 /// When to use colour.
@@ -78,6 +79,10 @@ pub(crate) enum Command {
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
     Devices(device::DevicesCommand),
+    #[command(display_order = 15)]
+    Costs(cost::CostsArgs),
+    #[command(display_order = 16)]
+    Logs(logs::LogsArgs),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
     #[command(display_order = 20, subcommand)]
@@ -99,6 +104,8 @@ impl Command {
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
+            Self::Costs(args) => args.run(context).await,
+            Self::Logs(args) => args.run(context).await,
             Self::Backup(command) => command.run(context).await,
             Self::Db(command) => command.run(context).await,
         }

@@ -62,6 +62,14 @@ const GLOBAL: &[(&str, &str)] = &[
         "acp_sessions",
         include_str!("../../migrations/global/0008_acp_sessions.sql"),
     ),
+    (
+        "costs",
+        include_str!("../../migrations/global/0009_costs.sql"),
+    ),
+    (
+        "diagnostics",
+        include_str!("../../migrations/global/0010_diagnostics.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

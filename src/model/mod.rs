@@ -8,8 +8,10 @@ mod agent;
 mod artifact;
 mod backup;
 mod check;
+mod cost;
 mod cron;
 mod device;
+mod diagnostic;
 mod failure;
 mod ids;
 mod memory;
@@ -27,10 +29,12 @@ pub use agent::{AgentRecord, AgentStatus};
 pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
+pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
 pub use device::{PairedDevice, TokenHash, TokenStatus};
+pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};
 pub use memory::{MemoryHit, MemoryRecord};

@@ -4,6 +4,8 @@ use super::{Request, Response, Service, ServiceError};
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::acp::AcpFilter;
+use crate::store::global::cost::CostFilter;
+use crate::store::global::diagnostic::DiagnosticFilter;
 
 impl Service {
     /// Answers a request.
@@ -87,6 +89,52 @@ impl Service {
                 Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
             }
             Request::DevicesList => Response::Devices(self.list_devices().await?),
+            Request::CostsList {
+                agent,
+                from_ms,
+                to_ms,
+                before,
+                limit,
+            } => {
+                let filter = CostFilter {
+                    agent_id: agent,
+                    from_ms,
+                    to_ms,
+                };
+                Response::Costs(self.list_costs(&filter, before.as_deref(), limit).await?)
+            }
+            Request::CostsReport {
+                by,
+                agent,
+                from_ms,
+                to_ms,
+            } => {
+                let filter = CostFilter {
+                    agent_id: agent,
+                    from_ms,
+                    to_ms,
+                };
+                Response::CostReport(self.add_up_costs(&filter, by).await?)
+            }
+            Request::LogsList {
+                level,
+                agent,
+                category,
+                since_ms,
+                contains,
+                before,
+                limit,
+            } => {
+                let filter = DiagnosticFilter {
+                    level,
+                    agent_id: agent,
+                    category,
+                    since_ms,
+                    contains,
+                };
+                let page = self.list_diagnostics(&filter, before.as_deref(), limit);
+                Response::Diagnostics(page.await?)
+            }
             Request::MemoryList {
                 agent,
                 category,

@@ -9,8 +9,10 @@ mod agent;
 pub mod agent_move;
 pub mod backup;
 mod check;
+mod cost;
 mod cron;
 mod device;
+mod diagnostic;
 mod dispatch;
 mod error;
 mod history;
@@ -24,6 +26,7 @@ mod tool_artifact;
 pub mod undo;
 
 pub use agent::AgentOverview;
+pub use cost::{CostPage, CostReport};
 pub use error::ServiceError;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport};
+use super::{
+    AgentOverview, CostPage, CostReport, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+};
 use crate::model::{
-    AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CronJob, MemoryHit,
-    MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskRun, TierCheck,
-    ToolArtifact,
+    AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob,
+    DiagnosticEvent, DiagnosticLevel, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice,
+    SessionRecord, SessionStatus, TaskRun, TierCheck, ToolArtifact,
 };
 
 /// A question to the service.
@@ -119,6 +121,50 @@ pub enum Request {
     /// Paired devices.
     #[serde(rename = "devices.list")]
     DevicesList,
+    /// What calls of models cost, newest first, with the sum of all.
+    #[serde(rename = "costs.list")]
+    CostsList {
+        /// Only of this agent.
+        agent: Option<AgentId>,
+        /// Only from this instant on, Unix milliseconds.
+        from_ms: Option<i64>,
+        /// Only before this instant.
+        to_ms: Option<i64>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// The same added up by agent, model or day.
+    #[serde(rename = "costs.report")]
+    CostsReport {
+        /// What by.
+        by: CostGrouping,
+        /// Only of this agent.
+        agent: Option<AgentId>,
+        /// Only from this instant on, Unix milliseconds.
+        from_ms: Option<i64>,
+        /// Only before this instant.
+        to_ms: Option<i64>,
+    },
+    /// Events of a runtime's log, newest first.
+    #[serde(rename = "logs.list")]
+    LogsList {
+        /// Only this grave and graver.
+        level: Option<DiagnosticLevel>,
+        /// Only of this agent.
+        agent: Option<AgentId>,
+        /// Only of this part of the runtime.
+        category: Option<String>,
+        /// Only from this instant on, Unix milliseconds.
+        since_ms: Option<i64>,
+        /// Only with this text in them.
+        contains: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -194,6 +240,12 @@ pub enum Response {
     Tasks(Page<TaskRun>),
     /// Devices.
     Devices(Vec<PairedDevice>),
+    /// Costs.
+    Costs(CostPage),
+    /// Costs, added up.
+    CostReport(CostReport),
+    /// Events of a log.
+    Diagnostics(Page<DiagnosticEvent>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Checks.

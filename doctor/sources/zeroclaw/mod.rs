@@ -2,6 +2,7 @@
 
 pub(crate) mod acp_db;
 pub(crate) mod brain_db;
+pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod devices_db;
 pub(crate) mod paired_tokens;
@@ -9,3 +10,4 @@ mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;
 pub(crate) mod surfaces;
+pub(crate) mod trace;

@@ -23,6 +23,10 @@ pub(crate) enum Format {
     DevicesDb,
     /// The list of paired tokens in `config.toml`.
     PairedTokens,
+    /// `costs.jsonl`, and `costs.db`, which is lines too.
+    Costs,
+    /// `runtime-trace.jsonl` and its rotated parts.
+    Trace,
 }
 
 /// All formats this release reads.
@@ -35,6 +39,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::CronDb,
     Format::DevicesDb,
     Format::PairedTokens,
+    Format::Costs,
+    Format::Trace,
 ];
 
 /// What a file looks like from outside.
@@ -87,6 +93,8 @@ impl Format {
                 stays: true,
                 ..surface("paired-tokens", "device_auth_tokens", Plain)
             },
+            Self::Costs => surface("costs", "usage_costs", Plain),
+            Self::Trace => surface("logs", "diagnostic_events", Plain),
         }
     }
 
@@ -157,6 +165,15 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::DevicesDb, "agents/default/workspace/devices.db"),
     place(Format::DevicesDb, "workspace/devices.db"),
     place(Format::PairedTokens, "config.toml"),
+    place(Format::Costs, "data/state/costs.jsonl"),
+    place(Format::Costs, "workspace/state/costs.jsonl"),
+    place(Format::Costs, "data/.zeroclaw/costs.db"),
+    place(Format::Costs, "workspace/.zeroclaw/costs.db"),
+    lost_place(Format::Costs, "agents/default/workspace/.zeroclaw/costs.db"),
+    place(Format::Trace, "data/state/runtime-trace.jsonl"),
+    place(Format::Trace, "data/state/runtime-trace.*.jsonl"),
+    place(Format::Trace, "workspace/state/runtime-trace.jsonl"),
+    place(Format::Trace, "workspace/state/runtime-trace.*.jsonl"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -192,25 +209,6 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         Fate::Later,
     ),
     ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("costs", "data/state/costs.jsonl", Fate::Later),
-    ("costs", "workspace/state/costs.jsonl", Fate::Later),
-    ("costs", "data/.zeroclaw/costs.db", Fate::Later),
-    ("costs", "workspace/.zeroclaw/costs.db", Fate::Later),
-    (
-        "costs",
-        "agents/default/workspace/.zeroclaw/costs.db",
-        Fate::Later,
-    ),
-    (
-        "runtime trace",
-        "data/state/runtime-trace*.jsonl",
-        Fate::Later,
-    ),
-    (
-        "runtime trace",
-        "workspace/state/runtime-trace*.jsonl",
-        Fate::Later,
-    ),
     ("heartbeat", "data/heartbeat/history.db", Fate::Later),
     ("heartbeat", "workspace/heartbeat/history.db", Fate::Later),
     (

@@ -65,6 +65,7 @@ fn empty_answers_are_empty_values() {
         ),
         (&["cron", "list"], json!([])),
         (&["cron", "runs"], json!({ "items": [], "next": null })),
+        (&["logs"], json!({ "items": [], "next": null })),
         (&["memory", "list"], json!({ "items": [], "next": null })),
         (&["devices", "list"], json!([])),
         (&["backup", "list"], json!([])),

@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 19] = [
+    let plain: [&[&str]; 23] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -19,6 +19,10 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["cron", "list"],
         &["cron", "runs"],
         &["devices", "list"],
+        &["costs"],
+        &["costs", "--by", "model", "--from", "2026-01-01"],
+        &["logs"],
+        &["logs", "--level", "warn"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["db", "check"],
@@ -63,6 +67,8 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["cron", "list"],
         &["cron", "runs"],
         &["devices", "list"],
+        &["costs"],
+        &["logs"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use zeroclaw::db::{Access, Db, Durability, Release, WriteAccess, known_version};
 use zeroclaw::model::{
-    AcpState, AgentId, BackupStatus, Conversation, ConversationKind, MigrationStatus, PageLimit,
-    SessionStatus, Tier,
+    AcpState, AgentId, BackupStatus, Conversation, ConversationKind, CostGrouping, DiagnosticLevel,
+    MigrationStatus, PageLimit, SessionStatus, Tier,
 };
 use zeroclaw::store::agent::{
     artifact, conversation, memory, receipt, search, session, tool_artifact, transcript,
 };
 use zeroclaw::store::global::{
-    acp, agent, backup, continuation, cron, delivery, goal, lease, migration, settlement, task,
+    acp, agent, backup, continuation, cost, cron, delivery, diagnostic, goal, lease, migration,
+    settlement, task,
 };
 
 use super::{atlas, event_of};
@@ -326,6 +327,117 @@ fn of_tasks_and_jobs() {
                 .unwrap();
             assert_eq!(stored, Some(job));
         }
+    });
+}
+
+#[test]
+fn of_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Global).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let filter = diagnostic::DiagnosticFilter::default();
+        let events = diagnostic::list(&mut tx, &filter, None, all())
+            .await
+            .unwrap()
+            .items;
+        assert_eq!(events.len(), 5);
+        let (mut paged, mut before) = (Vec::new(), None::<String>);
+        loop {
+            let page = diagnostic::list(&mut tx, &filter, before.as_deref(), 1.into())
+                .await
+                .unwrap();
+            paged.extend(page.items);
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(paged, events, "one by one");
+        assert_eq!(diagnostic::insert_new(&mut tx, &events).await.unwrap(), 0);
+        let mut copy = events[0].clone();
+        copy.event_key = "copy".to_owned();
+        assert_eq!(
+            diagnostic::insert_new(&mut tx, &[copy.clone()])
+                .await
+                .unwrap(),
+            1
+        );
+        let scope = copy.scope.clone();
+        assert_eq!(
+            diagnostic::get_many(&mut tx, &scope, &["copy", "nothing"])
+                .await
+                .unwrap(),
+            [copy]
+        );
+        let filter = diagnostic::DiagnosticFilter {
+            level: Some(DiagnosticLevel::Info),
+            agent_id: Some(atlas()),
+            category: Some("channel".to_owned()),
+            since_ms: Some(0),
+            contains: Some("привет".to_owned()),
+        };
+        let own = diagnostic::list(&mut tx, &filter, None, all()).await;
+        assert_eq!(own.unwrap().items.len(), 1);
+    });
+}
+
+#[test]
+fn of_costs() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Global).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let filter = cost::CostFilter::default();
+        let costs = cost::list(&mut tx, &filter, None, all())
+            .await
+            .unwrap()
+            .items;
+        assert_eq!(costs.len(), 4);
+        let (mut paged, mut before) = (Vec::new(), None::<String>);
+        loop {
+            let page = cost::list(&mut tx, &filter, before.as_deref(), 1.into())
+                .await
+                .unwrap();
+            paged.extend(page.items);
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(paged, costs, "one by one");
+        assert_eq!(cost::insert_new(&mut tx, &costs).await.unwrap(), 0);
+        let mut copy = costs[0].clone();
+        copy.cost_id = "copy".to_owned();
+        copy.total_tokens = i64::MAX;
+        assert_eq!(cost::insert_new(&mut tx, &[copy.clone()]).await.unwrap(), 1);
+        assert_eq!(
+            cost::get_many(&mut tx, &["copy", "nothing"]).await.unwrap(),
+            [copy]
+        );
+        // Sums beyond what a whole number holds are no failure.
+        let total = cost::total(&mut tx, &filter).await.unwrap();
+        assert_eq!((total.calls, total.unpriced_calls), (5, 2));
+        for by in [CostGrouping::Agent, CostGrouping::Model, CostGrouping::Day] {
+            let groups = cost::groups(&mut tx, &filter, by).await.unwrap();
+            assert_eq!(groups.iter().map(|group| group.sums.calls).sum::<i64>(), 5);
+        }
+        let days = cost::groups(&mut tx, &filter, CostGrouping::Day)
+            .await
+            .unwrap();
+        let last = days.last().unwrap().group.as_deref();
+        assert_eq!(last, Some("1969-12-31"));
+        let filter = cost::CostFilter {
+            agent_id: Some(atlas()),
+            from_ms: Some(0),
+            to_ms: Some(i64::MAX),
+        };
+        let own = cost::list(&mut tx, &filter, None, all()).await.unwrap();
+        assert_eq!(own.items.len(), 1);
     });
 }
 

@@ -105,6 +105,14 @@ const GLOBAL: &[(&str, Values)] = &[
         "acp_sessions",
         &[("agent_id", "'atlas'"), ("state", "'ended'")],
     ),
+    (
+        "usage_costs",
+        &[("agent_id", "'atlas'"), ("has_price", "0")],
+    ),
+    (
+        "diagnostic_events",
+        &[("agent_id", "'atlas'"), ("level", "'warn'")],
+    ),
 ];
 
 /// One agent's data.

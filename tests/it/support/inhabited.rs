@@ -1,6 +1,7 @@
 //! A root with something of everything in it, made through the library.
 
 mod records;
+mod spent;
 
 use std::path::Path;
 
@@ -198,6 +199,7 @@ async fn fill_control_plane(importer: &Importer) {
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
     records::fill(&mut tx.tx()).await;
     acp::insert(&mut tx.tx(), &[acp_session()]).await.unwrap();
+    spent::fill(&mut tx.tx()).await;
     backup::insert(&mut tx.tx(), &backup_run()).await.unwrap();
     tx.commit().await.unwrap();
     importer.insert_run(&import_run()).await.unwrap();

@@ -208,6 +208,15 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "data/devices.db",
             "devices_v0_8.sql",
             &[&recipe.sql("devices.sql")],
+        )
+        .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"))
+        .jsonl(
+            "data/state/runtime-trace.jsonl",
+            &recipe.bytes("trace.jsonl"),
+        )
+        .jsonl(
+            "data/state/runtime-trace.20260914-080003.jsonl",
+            &recipe.bytes("trace-rotated.jsonl"),
         );
     install
 }
