@@ -235,7 +235,7 @@ impl Sink for Applier<'_> {
                 Item::PartialTail { place, raw } => {
                     self.quarantine.keep(&place, "partial tail", &raw)?
                 }
-                Item::Merged { .. } | Item::Damage { .. } | Item::Note { .. } => {}
+                Item::Agent(_) | Item::Merged { .. } | Item::Damage { .. } | Item::Note { .. } => {}
             }
         }
         for part in self.parts.values_mut() {

@@ -56,6 +56,8 @@ impl Owners {
             .contains_key(id.as_str())
         {
             (AgentStatus::Active, None)
+        } else if id.as_str().contains('@') {
+            (AgentStatus::Retired, Some("deleted by the old program"))
         } else {
             (AgentStatus::Retired, Some("not in the configuration"))
         }
@@ -96,6 +98,23 @@ impl Owners {
             }),
             None => self.fallback(),
         }
+    }
+
+    /// Owner of what was kept of all channels of a type: the first agent that answers on one.
+    pub(crate) fn of_channel_archive(&self, channel: &str) -> Result<Owner, String> {
+        match self.of_channel(channel) {
+            Some(alias) => Ok(Owner {
+                agent: self.named(&alias)?,
+                is_fallback: false,
+            }),
+            None => self.fallback(),
+        }
+    }
+
+    /// The earlier agent of a name that was deleted at `stamp`, `YYYYMMDDTHHMMSSZ`.
+    pub(crate) fn deleted(&self, alias: &str, stamp: &str) -> Result<AgentId, String> {
+        let name = self.named(alias)?;
+        AgentId::new(format!("{name}@{stamp}")).map_err(|error| error.to_string())
     }
 
     /// The agent that owns what nobody claims: `default` if configured, else the first enabled one.

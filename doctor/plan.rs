@@ -11,11 +11,12 @@ use super::names::escaped;
 use super::owner::Owners;
 use super::progress::Progress;
 use super::scan::{Disposition, Scan, Source};
+use super::sources::zeroclaw::brain_db::Whose;
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    acp_db, brain_db, costs, cron_db, devices_db, paired_tokens, sessions_db, trace,
+    acp_db, brain_db, costs, cron_db, deleted_agent, devices_db, paired_tokens, sessions_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -136,10 +137,12 @@ pub(crate) async fn read<S: Sink>(
         }
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
+        Format::DeletedAgent => deleted_agent::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         Format::SessionsDb
         | Format::AcpDb
         | Format::BrainDb
+        | Format::ChannelArchive
         | Format::CronDb
         | Format::DevicesDb => Err(not_plain(source)),
     }
@@ -155,7 +158,8 @@ async fn read_database<S: Sink>(
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
         Format::AcpDb => acp_db::read(db, owners, sink).await,
-        Format::BrainDb => brain_db::read(db, owners, sink).await,
+        Format::BrainDb => brain_db::read(db, Whose::Rows, owners, sink).await,
+        Format::ChannelArchive => brain_db::read_channel(db, "discord", owners, sink).await,
         Format::CronDb => {
             let place = if source.is_current_place {
                 cron_db::Place::Current
@@ -171,6 +175,7 @@ async fn read_database<S: Sink>(
         Format::SessionLines
         | Format::ArchivedSessionLines
         | Format::PairedTokens
+        | Format::DeletedAgent
         | Format::Costs
         | Format::Trace => Err(not_plain(source)),
     }
@@ -214,6 +219,7 @@ pub(crate) async fn plan(
         plan.sources.push(planned);
     }
     install.progress.end();
+    plan.findings.extend(half_renamed(&needed, install));
     if plan.has_work() {
         for alias in owners.config().agents.keys() {
             match owners.named(alias) {
@@ -237,6 +243,39 @@ pub(crate) async fn plan(
         .collect();
     plan.findings.extend(leftovers(&plan.others));
     plan
+}
+
+/// Agents that look like earlier names of others: a rename writes the configuration and moves the
+/// workspace first, and can have died before the rows.
+fn half_renamed(needed: &BTreeSet<AgentId>, install: Install<'_>) -> Vec<Finding> {
+    let owners = install.owners;
+    let has_workspace = |name: &str| {
+        let folder = install.root.join("agents").join(name).join("workspace");
+        std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    };
+    let agents = owners.config().agents.keys();
+    let heirs: Vec<&str> = agents
+        .map(String::as_str)
+        .filter(|name| needed.iter().all(|id| id.as_str() != *name) && has_workspace(name))
+        .collect();
+    let is_lost = |id: &&AgentId| {
+        let name = id.as_str();
+        owners.status(id).0 == AgentStatus::Retired
+            && name != "default"
+            && !name.contains('@')
+            && !has_workspace(name)
+    };
+    let told = needed.iter().filter(is_lost).filter_map(|id| {
+        let heir = heirs.first()?;
+        let others = heirs.join(", ");
+        let message = format!(
+            "has records and no workspace, and {others} a workspace and no records: perhaps one was renamed; comes in as a retired agent of its own"
+        );
+        let remedy = format!("if it was renamed, run with `--agent-map {id}={heir}` before `--fix` without it");
+        let finding = Finding::new("renamed-agent", Level::Advice, id.to_string(), message);
+        Some(finding.with_remedy(remedy))
+    });
+    told.collect()
 }
 
 async fn decide(

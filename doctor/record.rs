@@ -27,6 +27,7 @@ pub(crate) mod kind {
     pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";
     pub(crate) const COST: &str = "costs";
     pub(crate) const LOG_EVENT: &str = "log events";
+    pub(crate) const CACHED_VECTOR: &str = "cached vectors";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 
@@ -108,6 +109,8 @@ pub(crate) enum Item {
         /// The record.
         record: Record,
     },
+    /// An agent that was, even if nothing else of it came in.
+    Agent(AgentId),
     /// A record that another one already stands for.
     Merged {
         /// Its kind.

@@ -193,7 +193,7 @@ fn store(
         };
     }
     // Old programs left files under the names of stores that never held one.
-    let is_decoy = format == Format::BrainDb && !is_sqlite(&path);
+    let is_decoy = matches!(format, Format::BrainDb | Format::ChannelArchive) && !is_sqlite(&path);
     let is_empty = std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0);
     if format.is_sqlite() && (is_empty || is_decoy) {
         let message = "holds no database; left in place".to_owned();

@@ -55,6 +55,9 @@ impl Survey {
     pub(crate) fn remember(&mut self, item: &Item) {
         match item {
             Item::Record { .. } => {}
+            Item::Agent(agent) => {
+                self.agents.entry(Some(agent.clone())).or_default();
+            }
             Item::Merged { kind, count } => {
                 let counts = self.counts.entry(kind).or_default();
                 counts.records += count;

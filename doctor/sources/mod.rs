@@ -3,6 +3,7 @@
 //! Each opens its source read-only, streams what it holds to a [`Sink`] in bounded batches, and
 //! neither changes the source nor knows where records go.
 
+pub(crate) mod elements;
 pub(crate) mod lenient;
 pub(crate) mod lines;
 pub(crate) mod objects;

@@ -178,6 +178,29 @@ impl Values {
         })
     }
 
+    /// A JSON object as a row: what a later program wrote of the same columns. Numbers and flags become
+    /// text, values of a deeper shape their JSON text.
+    ///
+    /// * `number`: from 1, stands for the row number.
+    pub(crate) fn of_object(
+        object: &serde_json::Map<String, serde_json::Value>,
+        names: &[&str],
+        number: i64,
+    ) -> Self {
+        use serde_json::Value::{Bool, Null, String};
+        let cell = |name: &&str| match object.get(*name) {
+            None | Some(Null) => None,
+            Some(String(text)) => Some(text.clone().into_bytes()),
+            Some(Bool(flag)) => Some(i32::from(*flag).to_string().into_bytes()),
+            Some(other) => Some(other.to_string().into_bytes()),
+        };
+        Self {
+            rowid: number,
+            cells: names.iter().map(cell).collect(),
+            blobs: vec![false; names.len()],
+        }
+    }
+
     /// The bytes; `None` for NULL.
     pub(crate) fn bytes(&self, column: usize) -> Option<&[u8]> {
         self.cells[column].as_deref()

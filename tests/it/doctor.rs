@@ -2,6 +2,7 @@
 
 mod acp;
 mod again;
+mod archives;
 mod cases;
 mod clean;
 mod costs;

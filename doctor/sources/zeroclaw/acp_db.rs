@@ -23,7 +23,7 @@ use crate::doctor::units::{LegacyTime, event_id};
 mod beside;
 mod event;
 mod old;
-mod session;
+pub(super) mod session;
 
 use beside::Beside;
 use event::{Chain, Given};

@@ -1,16 +1,18 @@
-//! `memory/brain.db`: memories of all agents, since 0.1.
+//! `memory/brain.db`: memories of all agents, since 0.1; `memory/discord.db`: messages of a channel.
 //!
 //! `memories` grew columns up to 0.8.3 and is read by name. Owner: `agent_id` through the table
 //! `agents`; before 0.8 there was neither and everything is `default`'s. Times carry the local offset
 //! of their machine; the text is kept. `kind` is JSON text, quotes included. `embedding` is raw
 //! little-endian 32-bit floats; provider and model stand in `memory_meta`, if anywhere.
+//! `superseded_by` holds the key of the newer memory more often than its id. `discord.db` has the same
+//! shape, category `discord` and keys `discord_<message id>`; it belongs to the agent of that channel.
 //!
 //! Known faults: a full-text index that is stale (never imported), content that is no text, NULL
 //! keys, two rows of one key where an older table did not forbid it.
 
 use std::collections::HashMap;
 
-use zeroclaw::model::{MemoryRecord, Tier};
+use zeroclaw::model::{AgentId, MemoryRecord, Tier};
 
 use super::super::rows::{Found, Table, each_row};
 use super::super::sqlite::{LegacyDb, Values};
@@ -19,7 +21,7 @@ use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
 use crate::doctor::units::{LegacyTime, stable_uuid};
 
-const MEMORY: [&str; 15] = [
+pub(super) const MEMORY: [&str; 15] = [
     "id",
     "key",
     "content",
@@ -43,16 +45,47 @@ const FIRST_AGENT: &str = "default";
 /// Notes the old program wrote by itself, and later declared untrusted.
 const UNTRUSTED_KEYS: &str = "assistant_resp";
 
+/// Whose the rows of a store are.
+pub(crate) enum Whose {
+    /// Each says so itself.
+    Rows,
+    /// All are this agent's.
+    One(AgentId),
+}
+
 /// What holds for all rows of a store.
-struct Store {
-    aliases: HashMap<String, String>,
-    provider: Option<String>,
-    model: Option<String>,
+pub(super) struct Store {
+    pub(super) whose: Whose,
+    pub(super) aliases: HashMap<String, String>,
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+/// Streams the messages a channel's archive holds, all to the agent of that channel.
+pub(crate) async fn read_channel<S: Sink>(
+    db: &mut LegacyDb,
+    channel: &str,
+    owners: &Owners,
+    sink: &mut S,
+) -> Result<(), ReadError> {
+    let owner = owners
+        .of_channel_archive(channel)
+        .map_err(|reason| ReadError::Format { reason })?;
+    if owner.is_fallback {
+        let note = Item::Note {
+            code: "owner-by-rule",
+            place: "table memories".to_owned(),
+            message: format!("no agent answers on {channel}; given to {}", owner.agent),
+        };
+        sink.take(vec![note]).await?;
+    }
+    read(db, Whose::One(owner.agent), owners, sink).await
 }
 
 /// Streams a store's memories, by key, so that rows of one key follow one another.
 pub(crate) async fn read<S: Sink>(
     db: &mut LegacyDb,
+    whose: Whose,
     owners: &Owners,
     sink: &mut S,
 ) -> Result<(), ReadError> {
@@ -62,13 +95,18 @@ pub(crate) async fn read<S: Sink>(
             reason: "it has no table memories".to_owned(),
         });
     }
-    let store = read_store(db).await?;
-    let mut out = Batcher::new(sink);
-    let order = if columns.iter().any(|column| column == "agent_id") {
-        "agent_id, key"
-    } else {
-        "key"
+    let has_agents = columns.iter().any(|column| column == "agent_id");
+    // Rows of one key and one agent must follow one another.
+    let order = match &whose {
+        Whose::Rows if has_agents => "agent_id, key",
+        _ => "key",
     };
+    let store = read_store(db, whose).await?;
+    let mut successors = Successors {
+        db: db.again().await?,
+        has_agents,
+    };
+    let mut out = Batcher::new(sink);
     let table = Table {
         name: "memories",
         wanted: &MEMORY,
@@ -84,20 +122,104 @@ pub(crate) async fn read<S: Sink>(
         };
         let length = |column| values.bytes(column).map_or(0, <[u8]>::len);
         let bytes = length(2) + length(4);
-        for item in items(values, &store, owners) {
+        let successor = match values.hint(10) {
+            Some(word) => Some(successors.find(&word, values.hint(11)).await?),
+            None => None,
+        };
+        for item in items(values, &store, owners, successor) {
             out.push(item, bytes).await?;
         }
         Ok(())
     });
-    if let Some(reason) = damage.await? {
+    let damage = damage.await?;
+    successors.db.close().await;
+    cached_vectors(db, &mut out).await?;
+    if let Some(reason) = damage {
         let place = "table memories".to_owned();
         out.push(Item::Damage { place, reason }, 0).await?;
     }
     out.flush().await
 }
 
-async fn read_store(db: &mut LegacyDb) -> Result<Store, ReadError> {
+/// Counts the cache of vectors, which is not taken: it names neither its provider nor its model, and
+/// its texts by eight bytes of a digest alone. What it saves is computed again when it is needed.
+async fn cached_vectors<S: Sink>(
+    db: &mut LegacyDb,
+    out: &mut Batcher<'_, S>,
+) -> Result<(), ReadError> {
+    if db.columns("embedding_cache").await?.is_empty() {
+        return Ok(());
+    }
+    let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM embedding_cache")
+        .fetch_one(&mut db.conn)
+        .await
+        .map_err(ReadError::from);
+    let count = match count {
+        Ok(count) => u64::try_from(count).unwrap_or(0),
+        // A cache that cannot be counted is no loss.
+        Err(ReadError::Damaged { .. }) => 0,
+        Err(error) => return Err(error),
+    };
+    if count > 0 {
+        let kind = kind::CACHED_VECTOR;
+        out.push(Item::Merged { kind, count }, 0).await?;
+        let note = Item::Note {
+            code: "cache-not-taken",
+            place: "table embedding_cache".to_owned(),
+            message: format!(
+                "{count} cached vectors are left: they do not say which model made them"
+            ),
+        };
+        out.push(note, 0).await?;
+    }
+    Ok(())
+}
+
+/// What `superseded_by` means.
+#[derive(Debug)]
+pub(super) enum Successor {
+    /// The memory of this id.
+    Memory(String),
+    /// One that is not there; its key or id as it stands.
+    Gone(String),
+}
+
+/// Finds the memories that others were replaced by.
+struct Successors {
+    db: LegacyDb,
+    has_agents: bool,
+}
+
+impl Successors {
+    /// By key within the same agent, then by id.
+    async fn find(&mut self, word: &str, agent: Option<String>) -> Result<Successor, ReadError> {
+        let same_agent = if self.has_agents {
+            "AND agent_id IS ?2"
+        } else {
+            "AND (?2 IS NULL OR 1)"
+        };
+        let sql = format!(
+            "SELECT CAST(id AS TEXT) FROM memories WHERE key = ?1 {same_agent} AND id IS NOT NULL
+             UNION ALL SELECT CAST(id AS TEXT) FROM memories WHERE id = ?1 LIMIT 1"
+        );
+        let found = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
+            .bind(word)
+            .bind(agent)
+            .fetch_optional(&mut self.db.conn)
+            .await
+            .map_err(ReadError::from);
+        match found {
+            Ok(Some(id)) => Ok(Successor::Memory(id)),
+            // A damaged page is told of where rows are read.
+            Ok(None) | Err(ReadError::Damaged { .. }) => Ok(Successor::Gone(word.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+async fn read_store(db: &mut LegacyDb, whose: Whose) -> Result<Store, ReadError> {
     let mut store = Store {
+        whose,
         aliases: HashMap::new(),
         provider: None,
         model: None,
@@ -125,7 +247,12 @@ async fn read_store(db: &mut LegacyDb) -> Result<Store, ReadError> {
     Ok(store)
 }
 
-fn items(mut values: Values, store: &Store, owners: &Owners) -> Vec<Item> {
+pub(super) fn items(
+    mut values: Values,
+    store: &Store,
+    owners: &Owners,
+    successor: Option<Successor>,
+) -> Vec<Item> {
     let place = format!("table memories, row {}", values.rowid);
     let refuse = |values: &Values, reason: String| {
         let raw = values.json(&MEMORY, &["embedding"]).into_bytes();
@@ -151,16 +278,32 @@ fn items(mut values: Values, store: &Store, owners: &Owners) -> Vec<Item> {
             message: message.to_owned(),
         });
     };
-    let alias = match values.hint(11) {
-        None => FIRST_AGENT.to_owned(),
-        Some(id) => store.aliases.get(&id).cloned().unwrap_or_else(|| {
+    let alias = match (&store.whose, values.hint(11)) {
+        (Whose::One(agent), _) => agent.to_string(),
+        (Whose::Rows, None) => FIRST_AGENT.to_owned(),
+        (Whose::Rows, Some(id)) => store.aliases.get(&id).cloned().unwrap_or_else(|| {
             note("unknown-agent", "its agent is in no list; given to default");
             FIRST_AGENT.to_owned()
         }),
     };
-    let agent = match owners.named(&alias) {
-        Ok(agent) => agent,
-        Err(reason) => return refuse(&values, reason),
+    let agent = match &store.whose {
+        Whose::One(agent) => agent.clone(),
+        Whose::Rows => match owners.named(&alias) {
+            Ok(agent) => agent,
+            Err(reason) => return refuse(&values, reason),
+        },
+    };
+    let superseded_by = match successor {
+        None => None,
+        // One that replaced itself holds.
+        Some(Successor::Memory(id)) => Some(id).filter(|id| values.hint(0).as_ref() != Some(id)),
+        Some(Successor::Gone(word)) => {
+            note(
+                "successor-gone",
+                "was replaced by a memory that is not there",
+            );
+            Some(word)
+        }
     };
     let time = |column| {
         values
@@ -183,7 +326,7 @@ fn items(mut values: Values, store: &Store, owners: &Owners) -> Vec<Item> {
             },
         );
     let (category, namespace, hint) = (values.hint(3), values.hint(8), values.hint(7));
-    let (superseded_by, tenant_id, importance) = (values.hint(10), values.hint(14), values.real(9));
+    let (tenant_id, importance) = (values.hint(14), values.real(9));
     let pinned = values.integer(13).unwrap_or(0) != 0;
     let memory_id = values.hint(0).unwrap_or_else(|| {
         stable_uuid(&[

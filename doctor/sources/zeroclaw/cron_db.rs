@@ -23,7 +23,7 @@ use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
 use crate::doctor::units::{LegacyTime, host_zone, stable_uuid};
 
-const JOB: [&str; 23] = [
+pub(super) const JOB: [&str; 23] = [
     "id",
     "expression",
     "command",
@@ -126,7 +126,7 @@ pub(crate) async fn read<S: Sink>(
     out.flush().await
 }
 
-async fn give_job<S: Sink>(
+pub(super) async fn give_job<S: Sink>(
     job: CronJob,
     notes: Notes,
     out: &mut Batcher<'_, S>,
@@ -187,9 +187,9 @@ async fn runs<S: Sink>(
     .await
 }
 
-type Notes = Vec<(&'static str, String)>;
+pub(super) type Notes = Vec<(&'static str, String)>;
 
-fn job(
+pub(super) fn job(
     values: &Values,
     place: Place,
     has_owners: bool,

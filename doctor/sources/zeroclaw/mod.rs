@@ -4,6 +4,7 @@ pub(crate) mod acp_db;
 pub(crate) mod brain_db;
 pub(crate) mod costs;
 pub(crate) mod cron_db;
+pub(crate) mod deleted_agent;
 pub(crate) mod devices_db;
 pub(crate) mod paired_tokens;
 mod secrets;

@@ -17,6 +17,10 @@ pub(crate) enum Format {
     AcpDb,
     /// `brain.db`.
     BrainDb,
+    /// `discord.db`.
+    ChannelArchive,
+    /// What was kept of a deleted agent.
+    DeletedAgent,
     /// `jobs.db`.
     CronDb,
     /// `devices.db`.
@@ -36,6 +40,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::ArchivedSessionLines,
     Format::AcpDb,
     Format::BrainDb,
+    Format::ChannelArchive,
+    Format::DeletedAgent,
     Format::CronDb,
     Format::DevicesDb,
     Format::PairedTokens,
@@ -87,6 +93,8 @@ impl Format {
             }
             Self::AcpDb => surface("acp-sessions", "transcript_events", Database),
             Self::BrainDb => surface("memories", "memories", Database),
+            Self::ChannelArchive => surface("channel-archive", "memories", Database),
+            Self::DeletedAgent => surface("deleted-agents", "memories", Plain),
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
             Self::PairedTokens => Surface {
@@ -158,9 +166,29 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::BrainDb, "data/memory/brain.db"),
     place(Format::BrainDb, "agents/default/workspace/memory/brain.db"),
     place(Format::BrainDb, "workspace/memory/brain.db"),
+    place(Format::ChannelArchive, "data/memory/discord.db"),
+    place(
+        Format::ChannelArchive,
+        "agents/default/workspace/memory/discord.db",
+    ),
+    place(Format::ChannelArchive, "workspace/memory/discord.db"),
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    // The manifest first: it says what must lie beside it, so it also goes first.
+    place(Format::DeletedAgent, "data/agents/_deleted/*/manifest.json"),
+    place(
+        Format::DeletedAgent,
+        "data/agents/_deleted/*/cascade/memory.json",
+    ),
+    place(
+        Format::DeletedAgent,
+        "data/agents/_deleted/*/cascade/cron.json",
+    ),
+    place(
+        Format::DeletedAgent,
+        "data/agents/_deleted/*/cascade/acp.json",
+    ),
     place(Format::DevicesDb, "data/devices.db"),
     place(Format::DevicesDb, "agents/default/workspace/devices.db"),
     place(Format::DevicesDb, "workspace/devices.db"),
@@ -218,20 +246,13 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
     ),
     ("memory audit", "data/memory/audit.db", Fate::Later),
     ("memory audit", "workspace/memory/audit.db", Fate::Later),
-    ("channel archive", "data/memory/discord.db", Fate::Later),
-    (
-        "channel archive",
-        "workspace/memory/discord.db",
-        Fate::Later,
-    ),
-    (
-        "channel archive",
-        "agents/default/workspace/memory/discord.db",
-        Fate::Later,
-    ),
     ("knowledge graph", "knowledge.db", Fate::Later),
     ("emergency stop", "estop-state.json", Fate::Later),
-    ("deleted agents", "data/agents/_deleted/", Fate::Later),
+    (
+        "files of deleted agents",
+        "data/agents/_deleted/*/workspace/",
+        Fate::Kept,
+    ),
     ("Markdown memories", "data/MEMORY.md", Fate::Later),
     ("Markdown memories", "data/memory/*.md", Fate::Later),
     (

@@ -66,7 +66,10 @@ fn balances_as_the_recipe_says(report: &Value) {
             "data/sessions/acp-sessions.db",
             json!({"sessions": all(2), "messages": all(4), "events": all(6), "ACP sessions": all(2)}),
         ),
-        ("data/memory/brain.db", json!({"memories": all(12)})),
+        (
+            "data/memory/brain.db",
+            json!({"memories": all(12), "cached vectors": merged(2)}),
+        ),
         (
             "data/cron/jobs.db",
             json!({"cron jobs": all(6), "cron runs": all(9)}),

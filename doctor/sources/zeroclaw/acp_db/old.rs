@@ -115,7 +115,10 @@ async fn sessions<S: Sink>(
             last_activity_ms: time(3).unwrap_or(created_at_ms),
             entry_json: values.json(&SESSION, &[]),
         };
-        all.insert(session_id, open(told, place, owners, out).await?);
+        all.insert(
+            session_id,
+            open(told, place, owners.of_alias(None), out).await?,
+        );
         Ok(())
     });
     let damage = damage.await?;

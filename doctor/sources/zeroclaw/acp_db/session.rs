@@ -9,7 +9,7 @@ use super::super::super::rows::{Found, Table, each_row};
 use super::super::super::sqlite::{LegacyDb, Values};
 use super::super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
-use crate::doctor::record::{ImportSession, Item, Refusal, kind};
+use crate::doctor::record::{ImportSession, Item, Owner, Refusal, kind};
 use crate::doctor::units::LegacyTime;
 
 /// Columns of every release, in an order of our own.
@@ -26,24 +26,24 @@ const SESSION: [&str; 9] = [
 ];
 
 /// A session that has not come up yet.
-pub(super) struct Opened {
+pub(in crate::doctor::sources::zeroclaw) struct Opened {
     /// `None` when it cannot be taken.
-    pub(super) tier: Option<Tier>,
-    pub(super) session_id: String,
-    pub(super) created_at_ms: i64,
-    pub(super) session: Option<Box<ImportSession>>,
+    pub(in crate::doctor::sources::zeroclaw) tier: Option<Tier>,
+    pub(in crate::doctor::sources::zeroclaw) session_id: String,
+    pub(in crate::doctor::sources::zeroclaw) created_at_ms: i64,
+    pub(in crate::doctor::sources::zeroclaw) session: Option<Box<ImportSession>>,
 }
 
 /// What a store says of a session, whichever shape it has.
-pub(super) struct Told {
-    pub(super) session_id: String,
-    pub(super) alias: Option<String>,
-    pub(super) workspace_dir: String,
-    pub(super) token_count: i64,
-    pub(super) killed_at_ms: Option<i64>,
-    pub(super) created_at_ms: i64,
-    pub(super) last_activity_ms: i64,
-    pub(super) entry_json: String,
+pub(in crate::doctor::sources::zeroclaw) struct Told {
+    pub(in crate::doctor::sources::zeroclaw) session_id: String,
+    pub(in crate::doctor::sources::zeroclaw) alias: Option<String>,
+    pub(in crate::doctor::sources::zeroclaw) workspace_dir: String,
+    pub(in crate::doctor::sources::zeroclaw) token_count: i64,
+    pub(in crate::doctor::sources::zeroclaw) killed_at_ms: Option<i64>,
+    pub(in crate::doctor::sources::zeroclaw) created_at_ms: i64,
+    pub(in crate::doctor::sources::zeroclaw) last_activity_ms: i64,
+    pub(in crate::doctor::sources::zeroclaw) entry_json: String,
 }
 
 /// All sessions by their number, and what of them is damaged. Their rows of the control plane are
@@ -77,7 +77,10 @@ pub(super) async fn read_all<S: Sink>(
         let place = format!("table acp_sessions, row {}", values.rowid);
         let id = values.integer(0).unwrap_or(values.rowid);
         let opened = match told(&values, &wanted, &place, out).await? {
-            Some(told) => open(told, place, owners, out).await?,
+            Some(told) => {
+                let owner = owners.of_alias(told.alias.as_deref());
+                open(told, place, owner, out).await?
+            }
             None => cannot_be_taken(&values),
         };
         all.insert(id, opened);
@@ -163,14 +166,14 @@ async fn told<S: Sink>(
     }))
 }
 
-/// Finds the owner, gives the row of the control plane, and makes the session.
-pub(super) async fn open<S: Sink>(
+/// Gives the row of the control plane, and makes the session.
+pub(in crate::doctor::sources::zeroclaw) async fn open<S: Sink>(
     told: Told,
     place: String,
-    owners: &Owners,
+    owner: Result<Owner, String>,
     out: &mut Batcher<'_, S>,
 ) -> Result<Opened, ReadError> {
-    let owner = match owners.of_alias(told.alias.as_deref()) {
+    let owner = match owner {
         Ok(owner) => owner,
         Err(reason) => {
             let refusal = Refusal {
