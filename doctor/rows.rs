@@ -14,9 +14,12 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
+mod audit;
 mod cost;
 mod device;
 mod diagnostic;
+mod flow;
+mod knowledge;
 mod task;
 mod tool_artifact;
 
@@ -220,4 +223,10 @@ rows! {
     ToolArtifact: zeroclaw::model::ToolArtifact,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
+    Flow: zeroclaw::model::FlowRun,
+    FlowEvent: zeroclaw::model::FlowEvent,
+    FlowProposal: zeroclaw::model::FlowProposal,
+    KnowledgeNode: zeroclaw::model::KnowledgeNode,
+    KnowledgeEdge: zeroclaw::model::KnowledgeEdge,
+    AuditEvent: zeroclaw::model::AuditEvent,
 }

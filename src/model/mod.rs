@@ -6,6 +6,7 @@
 mod acp;
 mod agent;
 mod artifact;
+mod audit;
 mod backup;
 mod check;
 mod cost;
@@ -13,7 +14,9 @@ mod cron;
 mod device;
 mod diagnostic;
 mod failure;
+mod flow;
 mod ids;
+mod knowledge;
 mod memory;
 mod migration;
 mod page;
@@ -27,6 +30,7 @@ mod transcript;
 pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
 pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
+pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
@@ -36,7 +40,9 @@ pub use cron::{
 pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
+pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
+pub use knowledge::{KnowledgeEdge, KnowledgeNode};
 pub use memory::{MemoryHit, MemoryRecord};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
