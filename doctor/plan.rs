@@ -123,6 +123,9 @@ pub(crate) async fn read<S: Sink>(
     install: Install<'_>,
     sink: &mut S,
 ) -> Result<(), ReadError> {
+    if source.format.about().discarded.is_some() {
+        return Ok(());
+    }
     if source.format.is_sqlite() {
         let mut db = LegacyDb::open(&source.path, install.scratch).await?;
         let read = read_database(source, &mut db, install, sink).await;
@@ -136,6 +139,7 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
         Format::DeletedAgent => deleted_agent::read(path, owners, sink).await,
@@ -153,6 +157,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, Whose::Rows, owners, sink).await,
         Format::ChannelArchive => brain_db::read_channel(db, "discord", owners, sink).await,

@@ -149,6 +149,12 @@ const AGENT: &[(&str, Decision)] = &[
         "tool_artifacts",
         Keep("what tools were given and gave, as in transcripts"),
     ),
+    (
+        "vfs_entries",
+        Keep("files of the agent: its own work, told to be inside"),
+    ),
+    ("vfs_chunks", Keep("bytes of larger files of the agent")),
+    ("vfs_entries_fts", Keep("words of vfs_entries")),
 ];
 
 /// One thing to take out, as it is told.

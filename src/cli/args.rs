@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Agents(agent::AgentsCommand),
     #[command(display_order = 11, subcommand)]
     Sessions(session::SessionsCommand),
+    #[command(display_order = 14, subcommand)]
+    Vfs(super::vfs::VfsCommand),
     #[command(display_order = 12, subcommand)]
     Cron(cron::CronCommand),
     #[command(display_order = 13, subcommand)]
@@ -107,6 +109,7 @@ impl Command {
             Self::Status(args) => args.run(context).await,
             Self::Agents(command) => command.run(context).await,
             Self::Sessions(command) => command.run(context).await,
+            Self::Vfs(command) => command.run(context).await,
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,

@@ -110,6 +110,7 @@ const AGENT: &[(&str, &str)] = &[
         "tool_artifacts",
         include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
+    ("vfs", include_str!("../../migrations/agent/0007_vfs.sql")),
 ];
 
 static GLOBAL_MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| migrator(GLOBAL));

@@ -192,6 +192,31 @@ impl Service {
             Request::MemorySearch { text, agent, limit } => {
                 Response::Memories(self.search_memories(&text, agent.as_ref(), limit).await?)
             }
+            Request::VfsTrees { agent } => Response::VfsTrees(self.vfs_trees(&agent).await?),
+            Request::VfsList {
+                agent,
+                namespace,
+                path,
+                recursive,
+                after,
+                limit,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                let after = after.as_deref();
+                Response::VfsEntries(match recursive {
+                    true => vfs.list_below(&path, after, limit).await?,
+                    false => vfs.list(&path, after, limit).await?,
+                })
+            }
+            Request::VfsSearch {
+                agent,
+                namespace,
+                text,
+                limit,
+            } => Response::VfsHits(
+                self.search_vfs(&agent, namespace.as_ref(), &text, limit)
+                    .await?,
+            ),
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),
             Request::History { run: None, limit } => Response::Runs(self.list_runs(limit).await?),

@@ -27,6 +27,7 @@ mod session;
 mod status;
 mod tool_artifact;
 pub mod undo;
+mod vfs;
 
 pub use agent::AgentOverview;
 pub use cost::{CostPage, CostReport};
@@ -39,6 +40,7 @@ pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

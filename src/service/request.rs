@@ -12,6 +12,7 @@ use crate::model::{
     MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskRun,
     TierCheck, ToolArtifact,
 };
+use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
 /// A question to the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -245,6 +246,40 @@ pub enum Request {
         /// Most hits.
         limit: PageLimit,
     },
+    /// Trees of files an agent has.
+    #[serde(rename = "vfs.trees")]
+    VfsTrees {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// Files and folders in a folder, by path.
+    #[serde(rename = "vfs.list")]
+    VfsList {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The folder.
+        path: VfsPath,
+        /// All below it too.
+        recursive: bool,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Files whose name or text hold all words of a text.
+    #[serde(rename = "vfs.search")]
+    VfsSearch {
+        /// The agent.
+        agent: AgentId,
+        /// Only in this tree.
+        namespace: Option<VfsNamespace>,
+        /// The words.
+        text: String,
+        /// Most hits.
+        limit: PageLimit,
+    },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
     DbCheck {
@@ -316,6 +351,12 @@ pub enum Response {
     Audit(Page<AuditEvent>),
     /// Memories.
     Memories(Page<MemoryHit>),
+    /// Trees of files.
+    VfsTrees(Vec<VfsTree>),
+    /// Files and folders.
+    VfsEntries(Page<VfsEntry>),
+    /// Files that were found.
+    VfsHits(Vec<VfsHit>),
     /// Checks.
     Checks(Vec<TierCheck>),
     /// Import runs.

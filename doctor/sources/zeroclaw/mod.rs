@@ -12,6 +12,7 @@ pub(crate) mod estop;
 pub(crate) mod heartbeat_db;
 pub(crate) mod knowledge_db;
 pub(crate) mod paired_tokens;
+pub(crate) mod remains;
 mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;

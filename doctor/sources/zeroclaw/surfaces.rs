@@ -39,6 +39,12 @@ pub(crate) enum Format {
     Costs,
     /// `runtime-trace.jsonl` and its rotated parts.
     Trace,
+    /// A cache, plain.
+    Cache,
+    /// A cache in a database.
+    CacheDb,
+    /// `memory.db`, the empty probe of the old program's self-test.
+    SelfTestDb,
 }
 
 /// All formats this release reads.
@@ -59,6 +65,9 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::HeartbeatDb,
     Format::KnowledgeDb,
     Format::AuditDb,
+    Format::Cache,
+    Format::CacheDb,
+    Format::SelfTestDb,
 ];
 
 /// What a file looks like from outside.
@@ -82,6 +91,8 @@ pub(crate) struct Surface {
     /// Whether its files stay where they are once their records are in: a person's own, or a program's
     /// that is still there.
     pub(crate) stays: bool,
+    /// Why nothing of it comes in: it is moved aside with a receipt, and can be made anew.
+    pub(crate) discarded: Option<&'static str>,
 }
 
 const fn surface(name: &'static str, table: &'static str, shape: Shape) -> Surface {
@@ -90,6 +101,14 @@ const fn surface(name: &'static str, table: &'static str, shape: Shape) -> Surfa
         table,
         shape,
         stays: false,
+        discarded: None,
+    }
+}
+
+const fn discarded(name: &'static str, shape: Shape, reason: &'static str) -> Surface {
+    Surface {
+        discarded: Some(reason),
+        ..surface(name, "none", shape)
     }
 }
 
@@ -119,6 +138,9 @@ impl Format {
             },
             Self::Costs => surface("costs", "usage_costs", Plain),
             Self::Trace => surface("logs", "diagnostic_events", Plain),
+            Self::Cache => discarded("caches", Plain, "a cache, which is no state"),
+            Self::CacheDb => discarded("cache-databases", Database, "a cache, which is no state"),
+            Self::SelfTestDb => discarded("self-test", Database, "the empty probe of a self-test"),
         }
     }
 
@@ -232,6 +254,33 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::AuditDb, "data/memory/audit.db"),
     place(Format::AuditDb, "agents/default/workspace/memory/audit.db"),
     place(Format::AuditDb, "workspace/memory/audit.db"),
+    place(Format::Cache, "data/state/models_cache.json"),
+    place(Format::Cache, "workspace/state/models_cache.json"),
+    place(Format::Cache, "agents/*/workspace/state/models_cache.json"),
+    place(Format::Cache, "data/state/slash-commands.json"),
+    place(Format::Cache, "workspace/state/slash-commands.json"),
+    place(
+        Format::Cache,
+        "agents/*/workspace/state/slash-commands.json",
+    ),
+    place(Format::Cache, "data/state/memory_hygiene_state.json"),
+    place(Format::Cache, "workspace/state/memory_hygiene_state.json"),
+    place(Format::Cache, ".selftest_probe"),
+    place(Format::Cache, "data/.selftest_probe"),
+    place(Format::Cache, "workspace/.selftest_probe"),
+    place(Format::Cache, "agents/*/workspace/.selftest_probe"),
+    place(Format::Cache, ".zeroclaw_doctor_probe_*"),
+    place(Format::Cache, "data/.zeroclaw_doctor_probe_*"),
+    place(Format::Cache, "workspace/.zeroclaw_doctor_probe_*"),
+    place(Format::Cache, "agents/*/workspace/.zeroclaw_doctor_probe_*"),
+    place(Format::CacheDb, "data/memory/response_cache.db"),
+    place(Format::CacheDb, "workspace/memory/response_cache.db"),
+    place(
+        Format::CacheDb,
+        "agents/default/workspace/memory/response_cache.db",
+    ),
+    place(Format::SelfTestDb, "data/memory.db"),
+    place(Format::SelfTestDb, "workspace/memory.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -249,11 +298,6 @@ pub(crate) enum Fate {
 ///
 /// In a pattern `*` stands for any part of one name, and a `/` at the end for all below.
 pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
-    ("config", "config.toml", Fate::Kept),
-    ("config", "config.toml.bak", Fate::Kept),
-    ("config", "config.toml.backup", Fate::Kept),
-    ("secret key", ".secret_key", Fate::Kept),
-    ("secret key", "data/.secret_key", Fate::Kept),
     ("control plane", "data/control_plane.db", Fate::Later),
     ("delegate results", "data/delegate_results/", Fate::Later),
     (
@@ -283,28 +327,5 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         "Markdown memories",
         "agents/*/workspace/memory/*.md",
         Fate::Later,
-    ),
-    ("memory snapshot", "data/MEMORY_SNAPSHOT.md", Fate::Kept),
-    ("audit log", "audit.log", Fate::Kept),
-    ("web logins", "data/webauthn_credentials.json", Fate::Kept),
-    ("provider logins", "auth-profiles.json", Fate::Kept),
-    ("one-time password", "otp-secret", Fate::Kept),
-    ("ACP bridge", "acp-bridge-token", Fate::Kept),
-    ("channel logins", "state/matrix/", Fate::Kept),
-    ("channel logins", "state/whatsapp-web/", Fate::Kept),
-    (
-        "response cache",
-        "data/memory/response_cache.db",
-        Fate::Ignored,
-    ),
-    ("self-test leftover", "data/memory.db", Fate::Ignored),
-    ("liveness", "state/daemon_state.json", Fate::Ignored),
-    ("liveness", "data/daemon.sock", Fate::Ignored),
-    ("liveness", "data/daemon.sock.lock", Fate::Ignored),
-    ("model cache", "data/state/models_cache.json", Fate::Ignored),
-    (
-        "hygiene state",
-        "data/state/memory_hygiene_state.json",
-        Fate::Ignored,
     ),
 ];

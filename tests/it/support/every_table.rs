@@ -184,6 +184,22 @@ const AGENT: &[(&str, Values)] = &[
             ("size_bytes", "3"),
         ],
     ),
+    (
+        "vfs_entries",
+        &[
+            ("entry_no", "7"),
+            ("path", "'notes/tide.md'"),
+            ("parent", "'notes'"),
+            ("kind", "'file'"),
+            ("size_bytes", "4"),
+            ("chunk_bytes", "NULL"),
+            ("is_executable", "1"),
+            ("is_text", "1"),
+            ("is_opaque", "0"),
+            ("content_blob", "x'74696465'"),
+        ],
+    ),
+    ("vfs_chunks", &[("entry_no", "7")]),
 ];
 
 /// Puts a row with a value in every column into every ordinary table of a control plane.

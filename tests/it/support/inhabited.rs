@@ -12,7 +12,8 @@ use zeroclaw::model::{
     ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus,
     Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
-use zeroclaw::service::{Clock, HolderKind, Importer, Service};
+use zeroclaw::model::{VfsNamespace, VfsPath};
+use zeroclaw::service::{Clock, HolderKind, Importer, Service, WriteMode};
 use zeroclaw::store::agent::{memory, session, tool_artifact, transcript};
 use zeroclaw::store::global::{acp, backup, cron, task};
 
@@ -101,9 +102,25 @@ async fn fill_agents(importer: &Importer) {
     .await;
     tx.commit().await.unwrap();
 
+    store_files(importer).await;
     for id in ["atlas", "brook"] {
         importer.index(&agent(id)).await.unwrap();
     }
+}
+
+async fn store_files(importer: &Importer) {
+    let tree = VfsNamespace::default();
+    let vfs = importer.service().vfs(&agent("atlas"), tree).await.unwrap();
+    for (path, text) in [
+        ("log/tide.md", "the tide turns at nine"),
+        ("hostile", HOSTILE),
+    ] {
+        let path = VfsPath::new(path).unwrap();
+        let written = vfs.write(&path, text.into(), WriteMode::default());
+        written.await.unwrap();
+    }
+    let hostile = VfsPath::new(&format!("log/{}", HOSTILE.replace('/', "-"))).unwrap();
+    vfs.make_folder(&hostile).await.unwrap();
 }
 
 async fn add_session(
