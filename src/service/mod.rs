@@ -28,6 +28,7 @@ mod status;
 mod tool_artifact;
 pub mod undo;
 mod vfs;
+mod worker;
 
 pub use agent::AgentOverview;
 pub use cost::{CostPage, CostReport};
@@ -41,6 +42,7 @@ pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
+pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};
