@@ -38,6 +38,7 @@ mod transcript;
 mod turn;
 pub mod undo;
 mod vfs;
+mod worker;
 
 pub use agent::AgentOverview;
 pub use branch::Moved;
@@ -63,6 +64,7 @@ pub use task::{GoalOverview, TaskOutput, TaskOverview};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
+pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

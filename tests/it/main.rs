@@ -15,6 +15,7 @@ mod db;
 mod doctor;
 mod fixtures;
 mod guard;
+mod memory;
 mod schema;
 mod store;
 mod support;
