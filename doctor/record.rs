@@ -28,6 +28,7 @@ pub(crate) mod kind {
     pub(crate) const COST: &str = "costs";
     pub(crate) const LOG_EVENT: &str = "log events";
     pub(crate) const CACHED_VECTOR: &str = "cached vectors";
+    pub(crate) const INDEXED_FILE: &str = "indexed files";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 

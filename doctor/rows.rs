@@ -17,6 +17,7 @@ mod acp;
 mod cost;
 mod device;
 mod diagnostic;
+mod memory_index;
 mod task;
 mod tool_artifact;
 
@@ -218,6 +219,7 @@ rows! {
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
+    IndexedFile: zeroclaw::model::IndexedFile,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
 }

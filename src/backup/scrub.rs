@@ -128,6 +128,19 @@ const AGENT: &[(&str, Decision)] = &[
         "tool_artifacts",
         Keep("what tools were given and gave, as in transcripts"),
     ),
+    (
+        "memory_index_sources",
+        Keep("names and digests of indexed files"),
+    ),
+    (
+        "memory_index_chunks",
+        Keep("entries of indexed files, as in memories"),
+    ),
+    (
+        "memory_index_chunks_fts",
+        Keep("words of memory_index_chunks"),
+    ),
+    ("memory_index_state", Keep("a counter")),
 ];
 
 /// One thing to take out, as it is told.

@@ -8,6 +8,8 @@ use super::args::LimitArgs;
 use super::output::{Column, Table, time};
 use super::{CliError, Context, Exit, ask};
 
+mod indexed;
+
 /// List and search memories
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
@@ -21,6 +23,12 @@ pub(crate) enum MemoryCommand {
     /// Finds memories whose key or content hold all the words, best match first.
     #[command(after_long_help = Exit::help_of_named())]
     Search(SearchArgs),
+    /// List or search entries of files that hold memories
+    ///
+    /// Such files stay yours to edit; `zeroclaw doctor --fix` indexes them anew when they have changed.
+    /// Without words all entries, by file and line.
+    #[command(after_long_help = Exit::help_of_named())]
+    Indexed(indexed::IndexedArgs),
 }
 
 #[derive(Args, Debug)]
@@ -64,6 +72,7 @@ impl MemoryCommand {
         match self {
             Self::List(args) => list(context, args).await,
             Self::Search(args) => search(context, args).await,
+            Self::Indexed(args) => indexed::run(context, args).await,
         }
     }
 }

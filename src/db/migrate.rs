@@ -98,6 +98,10 @@ const AGENT: &[(&str, &str)] = &[
         "tool_artifacts",
         include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
+    (
+        "memory_index",
+        include_str!("../../migrations/agent/0007_memory_index.sql"),
+    ),
 ];
 
 static GLOBAL_MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| migrator(GLOBAL));

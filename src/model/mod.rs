@@ -15,6 +15,7 @@ mod diagnostic;
 mod failure;
 mod ids;
 mod memory;
+mod memory_index;
 mod migration;
 mod page;
 mod session;
@@ -38,6 +39,7 @@ pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
 pub use ids::{AgentId, IdError};
 pub use memory::{MemoryHit, MemoryRecord};
+pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
     TierReceipt,

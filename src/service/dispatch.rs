@@ -154,6 +154,9 @@ impl Service {
             Request::MemorySearch { text, agent, limit } => {
                 Response::Memories(self.search_memories(&text, agent.as_ref(), limit).await?)
             }
+            Request::MemoryIndexed { text, agent, limit } => {
+                Response::Indexed(self.find_indexed(&text, agent.as_ref(), limit).await?)
+            }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),
             Request::History { run: None, limit } => Response::Runs(self.list_runs(limit).await?),

@@ -9,7 +9,7 @@ use crate::db::{BulkTx, Db, Reader, WriteTx};
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
 };
-use crate::store::agent::{memory, search};
+use crate::store::agent::{memory, memory_index, search};
 use crate::store::global::{backup, lease, migration};
 
 /// Lease scope that shows who owns a root.
@@ -301,7 +301,8 @@ impl Importer {
         db.write(|tx| {
             Box::pin(async move {
                 search::rebuild(tx).await?;
-                memory::rebuild(tx).await.map_err(ServiceError::from)
+                memory::rebuild(tx).await?;
+                memory_index::rebuild(tx).await.map_err(ServiceError::from)
             })
         })
         .await

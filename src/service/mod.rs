@@ -18,6 +18,7 @@ mod error;
 mod history;
 mod import;
 mod memory;
+mod memory_index;
 mod open;
 mod request;
 mod session;

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob,
-    DiagnosticEvent, DiagnosticLevel, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice,
-    SessionRecord, SessionStatus, TaskRun, TierCheck, ToolArtifact,
+    DiagnosticEvent, DiagnosticLevel, IndexedHit, MemoryHit, MigrationRun, Page, PageLimit,
+    PairedDevice, SessionRecord, SessionStatus, TaskRun, TierCheck, ToolArtifact,
 };
 
 /// A question to the service.
@@ -189,6 +189,16 @@ pub enum Request {
         /// Most hits.
         limit: PageLimit,
     },
+    /// Entries of files that hold memories, all or those that hold all words of a text.
+    #[serde(rename = "memory.indexed")]
+    MemoryIndexed {
+        /// The words; empty for all entries.
+        text: String,
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Most entries.
+        limit: PageLimit,
+    },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
     DbCheck {
@@ -248,6 +258,8 @@ pub enum Response {
     Diagnostics(Page<DiagnosticEvent>),
     /// Memories.
     Memories(Page<MemoryHit>),
+    /// Entries of files that hold memories.
+    Indexed(Vec<IndexedHit>),
     /// Checks.
     Checks(Vec<TierCheck>),
     /// Import runs.

@@ -8,6 +8,7 @@ mod costs;
 mod crash;
 mod devices;
 mod failure;
+mod markdown;
 mod messages;
 mod modes;
 mod owners;

@@ -6,6 +6,7 @@ pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod deleted_agent;
 pub(crate) mod devices_db;
+pub(crate) mod markdown;
 pub(crate) mod paired_tokens;
 mod secrets;
 pub(crate) mod session_lines;

@@ -3,6 +3,7 @@
 pub mod artifact;
 pub mod conversation;
 pub mod memory;
+pub mod memory_index;
 pub mod receipt;
 pub mod search;
 pub mod session;

@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 23] = [
+    let plain: [&[&str]; 24] = [
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -25,6 +25,7 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["logs", "--level", "warn"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
+        &["memory", "indexed"],
         &["db", "check"],
         &["backup", "list"],
         &["backup", "list", "--archives"],

@@ -149,7 +149,11 @@ impl State {
             if tier == self.global() {
                 continue;
             }
-            for index in ["transcript_events_fts", "memories_fts"] {
+            for index in [
+                "transcript_events_fts",
+                "memories_fts",
+                "memory_index_chunks_fts",
+            ] {
                 if let Err(error) = sqlite::check_index(&tier, index) {
                     found.push(format!("{name}: {index}: {error}"));
                 }
