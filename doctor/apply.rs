@@ -118,9 +118,12 @@ impl<'a> Applier<'a> {
     }
 
     async fn open(&mut self, tier: &Tier) -> Result<Part, ReadError> {
+        let mut tx = match self.open.remove(tier) {
+            Some(tx) => tx,
+            None => self.importer.begin(tier).await?,
+        };
         if matches!(tier, Tier::Agent(_)) {
-            let mut conn = self.importer.read(tier).await?;
-            let share = receipt::get(&mut conn, self.source_key)
+            let share = receipt::get(&mut tx.tx(), self.source_key)
                 .await
                 .map_err(ServiceError::from)?;
             // One of another run says nothing of what this run takes: names may be mapped otherwise.
@@ -128,13 +131,10 @@ impl<'a> Applier<'a> {
                 share.run_id == self.run_id && share.source_sha256 == self.sha256
             };
             if let Some(share) = share.filter(is_ours) {
+                self.open.insert(tier.clone(), tx);
                 return Ok(Part::Done(share.counts));
             }
         }
-        let tx = match self.open.remove(tier) {
-            Some(tx) => tx,
-            None => self.importer.begin(tier).await?,
-        };
         Ok(Part::Open(Box::new(
             TierWork::begin(tx, tier.clone()).await?,
         )))

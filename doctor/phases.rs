@@ -98,12 +98,7 @@ impl Run<'_> {
         let mut applied = Vec::new();
         for batch in batches(&plan.sources) {
             let receipts = self.import(&plan.sources, &batch, report).await?;
-            let new: Vec<SourceReceipt> = receipts
-                .iter()
-                .map(|(_, receipt)| receipt.clone())
-                .collect();
-            self.importer.put_receipts(new).await?;
-            applied.extend(receipts);
+            applied.extend(self.put(receipts).await?);
         }
         self.enter(RunPhase::Verify).await?;
         (self.tell)("reading everything back");
@@ -118,14 +113,7 @@ impl Run<'_> {
                 verified.push((at, receipt));
             }
         }
-        self.importer
-            .put_receipts(
-                verified
-                    .iter()
-                    .map(|(_, receipt)| receipt.clone())
-                    .collect(),
-            )
-            .await?;
+        let verified = self.put(verified).await?;
         self.enter(RunPhase::Retire).await?;
         self.retire_all(plan, verified, report).await?;
         self.enter(RunPhase::Index).await?;
@@ -139,6 +127,16 @@ impl Run<'_> {
         }
         progress.end();
         self.finish(report).await
+    }
+
+    /// Writes receipts and gives them back, each with the place of its source.
+    async fn put(
+        &self,
+        placed: Vec<(usize, SourceReceipt)>,
+    ) -> Result<Vec<(usize, SourceReceipt)>, DoctorError> {
+        let (places, receipts): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
+        let receipts = self.importer.put_receipts(receipts).await?;
+        Ok(places.into_iter().zip(receipts).collect())
     }
 
     fn install(&self) -> Install<'_> {
@@ -462,10 +460,7 @@ impl Run<'_> {
             );
         }
         // The totals of the run, not of what this process did: a run taken up counts as one.
-        let mut total = KindCount::default();
-        for receipt in self.importer.service().receipts_of(&self.record.id).await? {
-            total.add(&receipt.total);
-        }
+        let total = self.importer.total_of(&self.record.id).await?;
         self.record.status = match (failed, left || total.refused > 0) {
             (true, _) => MigrationStatus::Failed,
             (false, true) => MigrationStatus::Warning,

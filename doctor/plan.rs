@@ -16,8 +16,8 @@ use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    acp_db, brain_db, costs, cron_db, deleted_agent, devices_db, markdown, paired_tokens,
-    sessions_db, trace,
+    acp_db, audit_db, brain_db, costs, cron_db, deleted_agent, devices_db, heartbeat_db,
+    knowledge_db, markdown, paired_tokens, sessions_db, sop_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -141,12 +141,7 @@ pub(crate) async fn read<S: Sink>(
         Format::Markdown => markdown::read(path, &source.relative, owners, sink).await,
         Format::DeletedAgent => deleted_agent::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
-        Format::SessionsDb
-        | Format::AcpDb
-        | Format::BrainDb
-        | Format::ChannelArchive
-        | Format::CronDb
-        | Format::DevicesDb => Err(not_plain(source)),
+        _ => Err(not_plain(source)),
     }
 }
 
@@ -174,6 +169,10 @@ async fn read_database<S: Sink>(
             let pairing = PairedTokens::load(install.root)?.pairing();
             devices_db::read(db, &pairing, sink).await
         }
+        Format::SopDb => sop_db::read(db, sink).await,
+        Format::HeartbeatDb => heartbeat_db::read(db, owners, sink).await,
+        Format::KnowledgeDb => knowledge_db::read(db, sink).await,
+        Format::AuditDb => audit_db::read(db, owners, sink).await,
         Format::SessionLines
         | Format::ArchivedSessionLines
         | Format::PairedTokens

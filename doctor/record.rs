@@ -28,6 +28,13 @@ pub(crate) mod kind {
     pub(crate) const COST: &str = "costs";
     pub(crate) const LOG_EVENT: &str = "log events";
     pub(crate) const CACHED_VECTOR: &str = "cached vectors";
+    pub(crate) const FLOW: &str = "flow runs";
+    pub(crate) const FLOW_EVENT: &str = "flow events";
+    pub(crate) const FLOW_PROPOSAL: &str = "flow proposals";
+    pub(crate) const FLOW_CLAIM: &str = "flow claims";
+    pub(crate) const KNOWLEDGE_NODE: &str = "knowledge nodes";
+    pub(crate) const KNOWLEDGE_EDGE: &str = "knowledge edges";
+    pub(crate) const AUDIT_EVENT: &str = "audit events";
     pub(crate) const INDEXED_FILE: &str = "indexed files";
     pub(crate) const RECEIPT: &str = "receipts";
 }
@@ -144,6 +151,17 @@ pub(crate) enum Item {
         /// What.
         message: String,
     },
+}
+
+impl Item {
+    /// A note on a record of which a part is not as its format promises.
+    pub(crate) fn odd(place: &str, message: String) -> Self {
+        Self::Note {
+            code: "odd-value",
+            place: place.to_owned(),
+            message,
+        }
+    }
 }
 
 /// A record that cannot be taken, with what there is of it.

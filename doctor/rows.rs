@@ -14,9 +14,12 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
+mod audit;
 mod cost;
 mod device;
 mod diagnostic;
+mod flow;
+mod knowledge;
 mod memory_index;
 mod task;
 mod tool_artifact;
@@ -222,4 +225,10 @@ rows! {
     IndexedFile: zeroclaw::model::IndexedFile,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
+    Flow: zeroclaw::model::FlowRun,
+    FlowEvent: zeroclaw::model::FlowEvent,
+    FlowProposal: zeroclaw::model::FlowProposal,
+    KnowledgeNode: zeroclaw::model::KnowledgeNode,
+    KnowledgeEdge: zeroclaw::model::KnowledgeEdge,
+    AuditEvent: zeroclaw::model::AuditEvent,
 }

@@ -112,6 +112,8 @@ pub(crate) async fn fix(task: &Task) -> Result<Report, DoctorError> {
         plan.import_bytes(),
         safety::estimate(task, &plan),
     )?;
+    // It is made anew under the lock; of many sources each is a few kilobytes.
+    drop(plan);
     before::note(&Layout::new(task.root.clone()))?;
     let service = match Service::init(&task.root, task.clock.clone(), HolderKind::Doctor).await {
         Ok((service, _)) => service,

@@ -18,6 +18,10 @@ use super::sources::zeroclaw::surfaces::{Fate, Format, OTHERS, PLACES, SESSION_F
 use super::split_log;
 use super::units::{hex, stable_id};
 
+mod told;
+
+use told::{elsewhere, emergency_stop, sealed_tokens, unknown_pairing};
+
 /// What is to happen with a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
@@ -125,6 +129,7 @@ pub(crate) async fn scan(
     for folder in SESSION_FOLDERS {
         session_folder(root, Path::new(folder), scratch, &mut scan).await?;
     }
+    elsewhere(root, &mut scan)?;
     for place in PLACES {
         for relative in matching(root, place.pattern)? {
             store(root, &relative, place.format, place.is_current, &mut scan)?;
@@ -139,6 +144,7 @@ pub(crate) async fn scan(
             store(root, &relative, Format::Trace, true, &mut scan)?;
         }
     }
+    emergency_stop(root, &mut scan);
     others(root, &mut scan)?;
     Ok(scan)
 }
@@ -207,6 +213,9 @@ fn store(
     }
     let mut source = source(root, relative, format, String::new(), Disposition::Import)?;
     source.is_current_place = is_current_place;
+    if format == Format::DevicesDb {
+        scan.findings.extend(unknown_pairing(root)?);
+    }
     if format == Format::PairedTokens {
         scan.findings.extend(sealed_tokens(root)?);
         if source.bytes == 0 {
@@ -287,22 +296,6 @@ fn source(
         sha256,
         disposition,
     })
-}
-
-/// What keeps paired tokens from being known.
-fn sealed_tokens(root: &Path) -> Result<Option<Finding>, FsError> {
-    let list = PairedTokens::load(root)?;
-    let finding = list.sealed().map(|(sealed, reasons)| {
-        let message = format!(
-            "{sealed} of {} entries cannot be read: {reasons}; devices that cannot be told are not let in",
-            list.len()
-        );
-        let place = "config.toml: gateway.paired_tokens";
-        Finding::new("sealed-tokens", Level::Warning, place, message).with_remedy(
-            "put the .secret_key of this install back and run `zeroclaw doctor --fix` again; without it pair the devices again",
-        )
-    });
-    Ok(finding)
 }
 
 /// Size and digest of what counts of a source's file.

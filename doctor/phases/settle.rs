@@ -1,7 +1,5 @@
 //! The end of a run's sources: moved aside or kept, each with its receipt.
 
-use std::collections::HashSet;
-
 use serde_json::json;
 use zeroclaw::model::{SourceReceipt, SourceStatus};
 
@@ -43,8 +41,9 @@ impl Run<'_> {
             progress.advance(0, 1);
             settled.push(receipt);
         }
-        settled.extend(self.finish_cut_off(&settled).await?);
         self.importer.put_receipts(settled).await?;
+        let left = self.finish_cut_off().await?;
+        self.importer.put_receipts(left).await?;
         // A log that a cut-off run had left behind has followed its database.
         let root = self.task.source_root();
         report.findings.retain(|finding| {
@@ -106,24 +105,14 @@ impl Run<'_> {
     }
 
     /// Moves what a cut-off run had proven and begun to move: a log may be left of it.
-    async fn finish_cut_off(
-        &self,
-        settled: &[SourceReceipt],
-    ) -> Result<Vec<SourceReceipt>, DoctorError> {
-        let settled: HashSet<&str> = settled.iter().map(|it| it.source_key.as_str()).collect();
+    async fn finish_cut_off(&self) -> Result<Vec<SourceReceipt>, DoctorError> {
         let mut found = Vec::new();
-        for mut receipt in self.importer.service().receipts_of(&self.record.id).await? {
-            let is_settled = settled.contains(receipt.source_key.as_str());
-            let is_half_moved = match receipt.status {
-                SourceStatus::Verified => true,
-                SourceStatus::Discarded => !receipt.removed_source,
-                _ => false,
-            };
+        for mut receipt in self.importer.unmoved(&self.record.id).await? {
             let stays = FORMATS.iter().any(|format| {
                 format.about().stays
                     && receipt.migration_kind == format!("zeroclaw.{}", format.surface())
             }) || receipt.source_path.starts_with('/');
-            if !is_half_moved || is_settled || stays || self.task.from.is_some() {
+            if stays || self.task.from.is_some() {
                 continue;
             }
             let source = scan::moved(self.task.source_root(), &receipt.source_path);

@@ -52,3 +52,21 @@ impl<'v> Lenient<'v> {
         time.map(LegacyTime::ms)
     }
 }
+
+/// Columns that this release does not know, kept as JSON beside what it does.
+pub(crate) mod sidecar {
+    use super::Values;
+
+    /// The known columns, and behind them those the table has besides.
+    pub(crate) fn with_unknown<'c>(known: &[&'c str], present: &'c [String]) -> Vec<&'c str> {
+        let unknown = present.iter().map(String::as_str);
+        let unknown = unknown.filter(|column| !known.contains(column));
+        known.iter().copied().chain(unknown).collect()
+    }
+
+    /// What stands in the unknown columns of a row read as `wanted`, the first `known` of them known.
+    pub(crate) fn of(values: &Values, wanted: &[&str], known: usize) -> Option<String> {
+        let is_set = (known..wanted.len()).any(|column| values.bytes(column).is_some());
+        is_set.then(|| values.json(wanted, &wanted[..known]))
+    }
+}

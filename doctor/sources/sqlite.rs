@@ -4,15 +4,14 @@
 //! the truth, main file and log are copied to a private folder and SQLite recovers the copy: opening
 //! the original would write beside it, and an immutable view would miss committed rows.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{Connection, Row, SqliteConnection};
-use tempfile::TempDir;
 use zeroclaw::fs::{FsError, atomic, sidecars};
 
 use super::ReadError;
+use crate::doctor::units::stable_id;
 
 /// First bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -25,8 +24,6 @@ const ROW_BUFFER: usize = 256;
 pub(crate) struct LegacyDb {
     pub(crate) conn: SqliteConnection,
     options: SqliteConnectOptions,
-    // Holds the private copy until this goes.
-    _copy: Option<TempDir>,
 }
 
 /// Whether the file begins as SQLite files do.
@@ -44,7 +41,8 @@ fn has_bytes(path: &Path) -> bool {
 }
 
 impl LegacyDb {
-    /// Opens the database at `path`; copies, where one is needed, go to a new folder in `scratch`.
+    /// Opens the database at `path`; copies, where one is needed, go to a folder in `scratch` and stay there: each phase
+    /// reads every source once more.
     pub(crate) async fn open(path: &Path, scratch: &Path) -> Result<Self, ReadError> {
         if !is_sqlite(path) {
             return Err(ReadError::Format {
@@ -52,33 +50,15 @@ impl LegacyDb {
             });
         }
         let [wal, _, journal] = sidecars(path);
-        if !has_bytes(&wal) && !has_bytes(&journal) {
-            let options = SqliteConnectOptions::new().filename(path).immutable(true);
-            let options = options.read_only(true);
-            return Ok(Self {
-                conn: connect(options.clone()).await?,
-                options,
-                _copy: None,
-            });
-        }
-        let folder = tempfile::Builder::new()
-            .prefix("copy-")
-            .permissions(PermissionsExt::from_mode(0o700))
-            .tempdir_in(scratch);
-        let folder = folder.map_err(FsError::at("making a private folder", scratch))?;
-        let copy = folder.path().join("source.db");
-        atomic::copy_scratch(path, &copy)?;
-        let [copy_wal, _, copy_journal] = sidecars(&copy);
-        for (from, to) in [(&wal, &copy_wal), (&journal, &copy_journal)] {
-            if has_bytes(from) {
-                atomic::copy_scratch(from, to)?;
-            }
-        }
-        let options = SqliteConnectOptions::new().filename(&copy);
+        let options = if has_bytes(&wal) || has_bytes(&journal) {
+            SqliteConnectOptions::new().filename(private_copy(path, scratch)?)
+        } else {
+            let options = SqliteConnectOptions::new().filename(path);
+            options.immutable(true).read_only(true)
+        };
         Ok(Self {
             conn: connect(options.clone()).await?,
             options,
-            _copy: Some(folder),
         })
     }
 
@@ -87,7 +67,6 @@ impl LegacyDb {
         Ok(Self {
             conn: connect(self.options.clone()).await?,
             options: self.options.clone(),
-            _copy: None,
         })
     }
 
@@ -104,6 +83,39 @@ impl LegacyDb {
         // Read only: there is nothing that could be lost.
         let _ = self.conn.close().await;
     }
+}
+
+/// The copy of a database and its logs as they are now; made if there is none yet.
+fn private_copy(path: &Path, scratch: &Path) -> Result<PathBuf, ReadError> {
+    let [wal, _, journal] = sidecars(path);
+    let mut state = path.as_os_str().as_encoded_bytes().to_vec();
+    for file in [path, &wal, &journal] {
+        let meta = std::fs::metadata(file).ok();
+        let modified = meta.as_ref().and_then(|meta| meta.modified().ok());
+        let seen = (meta.as_ref().map(std::fs::Metadata::len), modified);
+        state.extend(format!("\0{seen:?}").into_bytes());
+    }
+    let folder = scratch.join(format!("copy-{}", stable_id(&[&state])));
+    let copy = folder.join("source.db");
+    let made = folder.join("whole");
+    if made.exists() {
+        return Ok(copy);
+    }
+    atomic::create_dir_private(&folder)?;
+    let [copy_wal, _, copy_journal] = sidecars(&copy);
+    for (from, to) in [(path, &copy), (&wal, &copy_wal), (&journal, &copy_journal)] {
+        if from == path || has_bytes(from) {
+            match std::fs::remove_file(to) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(FsError::at("remove", to)(error).into());
+                }
+                _ => {}
+            }
+            atomic::copy_scratch(from, to)?;
+        }
+    }
+    drop(atomic::create_file_private(&made)?);
+    Ok(copy)
 }
 
 async fn connect(options: SqliteConnectOptions) -> Result<SqliteConnection, ReadError> {

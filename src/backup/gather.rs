@@ -22,7 +22,8 @@ pub(super) async fn gather(
 ) -> Result<Contents, BackupError> {
     let root = job.layout.root();
     let mut contents = Contents::in_tree(staging.tree());
-    let is_extra = |path: &str| job.extra.iter().any(|extra| extra == Path::new(path));
+    let extras = extra_files(root, &job.extra)?;
+    let is_extra = |path: &str| extras.contains(Path::new(path));
     for file in std::mem::take(&mut found.foreign) {
         if is_extra(&file.path) {
             // Below, with what may be lost of it if it cannot be read.
@@ -47,9 +48,11 @@ pub(super) async fn gather(
         }
     }
     for file in std::mem::take(&mut found.files) {
-        if let Some(member) = copy(staging, root, &file, &mut found.warnings).await? {
-            members.push(member);
-        }
+        let read = match is_extra(&file.path) {
+            true => leave(root, &file, &mut contents, &mut found.warnings).await?,
+            false => copy(staging, root, &file, &mut found.warnings).await?,
+        };
+        members.extend(read);
     }
     // Sorted: a database comes before its logs, which then are in its copy.
     let mut gathering = Gathering {
@@ -60,7 +63,7 @@ pub(super) async fn gather(
         contents: &mut contents,
         warnings: &mut found.warnings,
     };
-    for extra in extra_files(root, &job.extra)? {
+    for extra in extras {
         gathering.add(&extra).await?;
     }
     let kinds = gathering.kinds;
@@ -165,20 +168,30 @@ impl Gathering<'_> {
 
     /// Takes a file along from where it is.
     async fn file(&mut self, path: &str, mode: u32) -> Result<(), BackupError> {
-        let from = self.root.join(path);
         let file = FoundFile {
             kind: MemberKind::File,
             path: path.to_owned(),
             bytes: 0,
             mode,
         };
-        self.contents.leave(path, from.clone());
-        let hashed = capture::hash(&from).await;
-        if let Some(member) = described(&file, hashed, self.warnings)? {
+        if let Some(member) = leave(self.root, &file, self.contents, self.warnings).await? {
             self.push(member);
         }
         Ok(())
     }
+}
+
+/// Reads one file for its digest and leaves it where it is; `None`, with a warning, when it has gone meanwhile.
+async fn leave(
+    root: &Path,
+    file: &FoundFile,
+    contents: &mut Contents,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Member>, BackupError> {
+    let from = root.join(&file.path);
+    let hashed = capture::hash(&from).await;
+    contents.leave(&file.path, from);
+    described(file, hashed, warnings)
 }
 
 /// Copies one file; `None`, with a warning, when it has gone meanwhile.

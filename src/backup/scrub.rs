@@ -80,6 +80,27 @@ const GLOBAL: &[(&str, Decision)] = &[
     ),
     ("usage_costs", Keep("models, tokens and prices of calls")),
     ("diagnostic_events", ScrubColumns(DIAGNOSTIC_EVENTS)),
+    (
+        "flow_runs",
+        Keep("what was done and said, as in transcripts"),
+    ),
+    (
+        "flow_events",
+        Keep("what was done and said, as in transcripts"),
+    ),
+    (
+        "flow_proposals",
+        Keep("procedures as agents wrote them: told to be inside"),
+    ),
+    ("knowledge_nodes", Keep("what is known: told to be inside")),
+    (
+        "knowledge_edges",
+        Keep("how what is known belongs together"),
+    ),
+    (
+        "audit_events",
+        Keep("what was done to memories, as they were asked for"),
+    ),
 ];
 
 const DIAGNOSTIC_EVENTS: &[Scrub] = &[Scrub {

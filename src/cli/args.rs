@@ -8,8 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, backup, cost, cron, db, device, init, logs, memory, session,
-    status,
+    CliError, Context, Exit, agent, audit, backup, cost, cron, db, device, flow, init, knowledge,
+    logs, memory, session, status,
 };
 
 /// When to use colour.
@@ -83,6 +83,12 @@ pub(crate) enum Command {
     Costs(cost::CostsArgs),
     #[command(display_order = 16)]
     Logs(logs::LogsArgs),
+    #[command(display_order = 17, subcommand)]
+    Flows(flow::FlowsCommand),
+    #[command(display_order = 18, subcommand)]
+    Knowledge(knowledge::KnowledgeCommand),
+    #[command(display_order = 19, subcommand)]
+    Audit(audit::AuditCommand),
     #[command(display_order = 4, subcommand)]
     Backup(backup::BackupCommand),
     #[command(display_order = 20, subcommand)]
@@ -106,6 +112,9 @@ impl Command {
             Self::Devices(command) => command.run(context).await,
             Self::Costs(args) => args.run(context).await,
             Self::Logs(args) => args.run(context).await,
+            Self::Flows(command) => command.run(context).await,
+            Self::Knowledge(command) => command.run(context).await,
+            Self::Audit(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,
             Self::Db(command) => command.run(context).await,
         }

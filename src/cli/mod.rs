@@ -5,6 +5,7 @@
 
 mod agent;
 mod args;
+mod audit;
 mod backup;
 mod carrier;
 mod completions;
@@ -15,7 +16,9 @@ mod db;
 mod device;
 mod error;
 mod exit;
+mod flow;
 mod init;
+mod knowledge;
 mod logging;
 mod logs;
 mod man;

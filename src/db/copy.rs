@@ -11,7 +11,8 @@ use sqlx::{Connection, Row, SqliteConnection};
 
 use super::check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_relations};
 use super::error::{DbError, OpenError};
-use super::open::{Db, read_options};
+use super::open::Db;
+use super::options::read_options;
 use super::snapshot::open_snapshot;
 use crate::model::{AgentId, AgentRecord, AgentStatus, BackupRun, CheckOutcome, Tier};
 

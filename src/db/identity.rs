@@ -8,10 +8,10 @@ use std::time::Duration;
 use sqlx::{Connection, Row, SqliteConnection};
 
 use super::SQLITE_FLOOR;
-use super::error::{DbError, OpenError};
+use super::error::{DbError, DbErrorKind, OpenError};
 use super::look::{self, Look};
 use super::migrate::{application_id, known_version, tables_of};
-use super::open::look_options;
+use super::options::look_options;
 use crate::model::Tier;
 
 /// How often a file is looked at again that changes while it is looked at, and the pause between:
@@ -52,8 +52,11 @@ pub(super) async fn inspect_or_copy(
     look: Look,
 ) -> Result<(Look, Identity), OpenError> {
     match inspect_as(path, tier, &look).await {
+        // A writer keeps it closed for longer than a look waits: a copy would be half of its work.
+        Err(OpenError::Db(error)) if error.kind() == DbErrorKind::Busy => Err(error.into()),
         Err(OpenError::Db(_)) if matches!(look, Look::Shared) => {
-            // A read-only medium cannot share the log's index: read a private copy.
+            // A read-only medium cannot share the log's index, and a journal that a killed writer left can only be
+            // rolled back by one that writes: read a private copy.
             let look = look::copy(path)?;
             let identity = inspect_as(path, tier, &look).await?;
             Ok((look, identity))

@@ -31,25 +31,32 @@ pub(super) enum Look {
 /// locks on it, and could be half of one state and half of another. What a killed writer left is shared
 /// as well: SQLite makes the index anew in place, which changes nothing that counts.
 ///
+/// A rollback journal belongs to a writer that lives, beside which SQLite's locks keep a look right, or was left by a
+/// killed one: then half of a transaction is in the file, a look is refused by SQLite, and goes to a private copy.
+///
 /// `Immutable` is a promise that nobody writes: the caller keeps writers out, or compares
 /// [`stamp`]s of before and after.
 pub(super) fn choose(path: &Path) -> Result<Look, OpenError> {
-    let [wal, shm, _] = fs::sidecars(path);
-    let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
-    match (has_log, shm.exists()) {
+    let [wal, shm, journal] = fs::sidecars(path);
+    match (has_bytes(&wal), shm.exists()) {
         (_, true) => Ok(Look::Shared),
+        (false, false) if has_bytes(&journal) => Ok(Look::Shared),
         (false, false) => Ok(Look::Immutable),
         (true, false) => copy(path),
     }
 }
 
-/// Size and time of the last change of the database and of its log, where they exist.
+fn has_bytes(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Size and time of the last change of the database and of its logs, where they exist.
 ///
 /// Equal ones mean that nobody wrote in between: a writer makes a log before it changes the
 /// database, and lives longer than the clock of any file system ticks.
-pub(super) fn stamp(path: &Path) -> [Option<(u64, SystemTime)>; 2] {
-    let [wal, _, _] = fs::sidecars(path);
-    [path, &wal].map(|file| {
+pub(super) fn stamp(path: &Path) -> [Option<(u64, SystemTime)>; 3] {
+    let [wal, _, journal] = fs::sidecars(path);
+    [path, &wal, &journal].map(|file| {
         let meta = std::fs::metadata(file).ok()?;
         Some((meta.len(), meta.modified().ok()?))
     })
@@ -60,13 +67,13 @@ pub(super) fn stamp(path: &Path) -> [Option<(u64, SystemTime)>; 2] {
 /// Its header is read outside SQLite: never a file that this process has open through SQLite, whose
 /// locks would go with the handle.
 pub(super) fn choose_foreign(path: &Path) -> Result<Look, OpenError> {
-    let [wal, shm, _] = fs::sidecars(path);
-    let has_log = std::fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
-    if has_log && !shm.exists() {
+    let [wal, shm, journal] = fs::sidecars(path);
+    if has_bytes(&wal) && !shm.exists() {
         return copy(path);
     }
-    // Nobody has a WAL database open that has neither: a plain connection would create both.
-    if !wal.exists() && !shm.exists() && is_wal(path)? {
+    // Nobody has a WAL database open that has neither: a plain connection would create both. A journal is of a
+    // writer that was turning the one kind into the other.
+    if !wal.exists() && !shm.exists() && !has_bytes(&journal) && is_wal(path)? {
         return Ok(Look::Immutable);
     }
     Ok(Look::Shared)
@@ -77,7 +84,6 @@ pub(super) fn choose_foreign(path: &Path) -> Result<Look, OpenError> {
 /// * `place`: folder for a private copy, where one is needed.
 pub(super) fn choose_still(path: &Path, place: &Path) -> Result<Look, OpenError> {
     let [wal, _, journal] = fs::sidecars(path);
-    let has_bytes = |file: &Path| std::fs::metadata(file).is_ok_and(|meta| meta.len() > 0);
     if has_bytes(&wal) || has_bytes(&journal) {
         return copy_into(path, place);
     }
@@ -129,9 +135,16 @@ mod tests {
     fn whatever_a_writer_does_changes_the_stamp() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.sqlite");
-        let [wal, _, _] = fs::sidecars(&path);
+        let [wal, _, journal] = fs::sidecars(&path);
         let mut stamps = vec![stamp(&path)];
-        for (file, bytes) in [(&path, 0), (&path, 8), (&wal, 0), (&wal, 4), (&path, 16)] {
+        for (file, bytes) in [
+            (&path, 0),
+            (&path, 8),
+            (&wal, 0),
+            (&wal, 4),
+            (&path, 16),
+            (&journal, 4),
+        ] {
             std::fs::write(file, vec![0; bytes]).unwrap();
             assert_eq!(stamp(&path), stamp(&path));
             stamps.push(stamp(&path));

@@ -70,6 +70,18 @@ const GLOBAL: &[(&str, &str)] = &[
         "diagnostics",
         include_str!("../../migrations/global/0010_diagnostics.sql"),
     ),
+    (
+        "flows",
+        include_str!("../../migrations/global/0011_flows.sql"),
+    ),
+    (
+        "knowledge",
+        include_str!("../../migrations/global/0012_knowledge.sql"),
+    ),
+    (
+        "audit",
+        include_str!("../../migrations/global/0013_audit.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

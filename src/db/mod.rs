@@ -15,6 +15,7 @@ mod identity;
 mod look;
 mod migrate;
 mod open;
+mod options;
 mod rows;
 mod snapshot;
 mod tx;

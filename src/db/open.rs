@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{
-    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool};
 use tempfile::TempDir;
 
 use super::error::{DbError, OpenError};
 use super::identity::{check_sqlite, inspect, inspect_or_copy, is_empty};
 use super::look::Look;
 use super::migrate::{self, Release, known_version};
+use super::options::{
+    bulk_options, load_options, look_options, pool, pooled_options, with_layout, write_options,
+};
 use super::tx::{BulkTx, WriteTx};
 use super::writer::{BoxFuture, Writer};
 use crate::fs::{self, FileLock, LockError};
@@ -22,31 +23,11 @@ use crate::model::Tier;
 /// A connection that reads; it goes back to its pool when dropped.
 pub type Reader = PoolConnection<Sqlite>;
 
-/// How long a connection waits for another process: longer than the slowest commit measured
-/// (0.6 s behind a forgotten reader), shorter than a person's patience.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for another process that migrates the same file.
 const MIGRATE_WAIT: Duration = Duration::from_secs(30);
-/// Larger pages than SQLite's own 4 KiB made inserts of 584-byte rows 23 % faster.
-const PAGE_BYTES: u32 = 8_192;
-/// Pages in the log before the writer checkpoints: 8 MiB at our page size.
-const CHECKPOINT_PAGES: &str = "1000";
-/// The log is cut back to this after a checkpoint, bytes.
-const LOG_LIMIT_BYTES: &str = "67108864";
-/// Page cache of the writer, KiB as a negative number.
-const WRITER_CACHE: &str = "-2000";
-/// Page cache of a reader, KiB as a negative number.
-const READER_CACHE: &str = "-1000";
-/// Page cache of an import, KiB as a negative number.
-const BULK_CACHE: &str = "-65536";
-/// Rows a statement may run ahead of its reader.
-const ROW_BUFFER: usize = 1_024;
-/// An idle reader closes after this.
-const READER_IDLE: Duration = Duration::from_secs(60);
-/// Readers of the control plane: cores × 2 on the smallest machine meant.
-const GLOBAL_READERS: u32 = 4;
-/// Readers of one agent: each costs a thread and three descriptors, and agents are many.
-const AGENT_READERS: u32 = 2;
+
+/// Brings the write-ahead log back.
+const END_OF_LOAD: &str = "PRAGMA journal_mode = WAL";
 
 /// What acknowledged means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -74,6 +55,13 @@ pub struct WriteAccess {
 pub enum Access {
     /// Read and write; an older schema is migrated first.
     Write(WriteAccess),
+    /// The same for filling an empty database that nobody else has open, always durable.
+    ///
+    /// Until it is closed it has a rollback journal instead of a write-ahead log: new pages go straight to their
+    /// place, where a log writes each of them twice. Readers and the writer keep each other out meanwhile. A killed
+    /// process leaves a journal that the next opening for writing rolls back; that one, like closing, brings the
+    /// log back.
+    Load(WriteAccess),
     /// Read only, leaving no trace: nothing is created, migrated or checkpointed.
     Look {
         /// No writer lives: the caller holds the root against them, or nobody ever wrote it.
@@ -98,7 +86,6 @@ pub struct Db {
     readers: SqlitePool,
     writer: Option<Writer>,
     version: i64,
-    bulk: SqliteConnectOptions,
     // Holds the private copy that is looked at, until this goes.
     _copy: Option<TempDir>,
 }
@@ -150,6 +137,11 @@ impl Db {
         }
         match access {
             Access::Write(access) => Self::open_write(path, tier, access, Empty::Refuse).await,
+            Access::Load(access) => {
+                prepare(path, tier, &access, Empty::Refuse).await?;
+                let options = load_options(path);
+                Self::start(path, tier, options, Some(END_OF_LOAD)).await
+            }
             Access::Look { is_at_rest } => Self::open_look(path, tier, is_at_rest).await,
         }
     }
@@ -160,37 +152,26 @@ impl Db {
         access: WriteAccess,
         empty: Empty,
     ) -> Result<Self, OpenError> {
-        let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
-        // Proved through a handle that cannot write: a refused file stays as it was.
-        let (_, mut identity) = inspect(path, tier).await?;
-        if identity.version == 0 && empty == Empty::Refuse {
-            return Err(is_empty(path, tier));
-        }
-        if identity.version < known_version(tier) {
-            let _lock = lock_migration(path, &access.migrate_lock).await?;
-            // Another process may have migrated while this one waited.
-            (_, identity) = inspect(path, tier).await?;
-            if identity.version < known_version(tier) {
-                let mut options = write_options(path, Durability::Full);
-                if identity.version == 0 {
-                    options = with_layout(options);
-                }
-                let mut conn = options.connect_here().await.map_err(named)?;
-                check_sqlite(&mut conn, path).await?;
-                migrate::migrate(&mut conn, path, tier, access.release).await?;
-                conn.close().await.map_err(named)?;
-            }
-        }
+        prepare(path, tier, &access, empty).await?;
         let options = write_options(path, access.durability);
-        let conn = options.clone().connect_here().await.map_err(named)?;
-        let reads = read_options(path).pragma("cache_size", READER_CACHE);
+        Self::start(path, tier, options, None).await
+    }
+
+    /// Starts the writer of a database of the newest version.
+    async fn start(
+        path: &Path,
+        tier: &Tier,
+        options: SqliteConnectOptions,
+        last: Option<&'static str>,
+    ) -> Result<Self, OpenError> {
+        let conn = options.connect_here().await;
+        let conn = conn.map_err(|error| DbError::from(error).at(path))?;
         Ok(Self {
             path: path.to_owned(),
             tier: tier.clone(),
-            readers: pool(reads, tier),
-            writer: Some(Writer::start(conn, path.to_owned())),
+            readers: pool(pooled_options(path), tier),
+            writer: Some(Writer::start(conn, path.to_owned(), last)),
             version: known_version(tier),
-            bulk: write_options(path, Durability::Full).pragma("cache_size", BULK_CACHE),
             _copy: None,
         })
     }
@@ -212,10 +193,9 @@ impl Db {
         Ok(Self {
             path: path.to_owned(),
             tier: tier.clone(),
-            readers: pool(options.clone(), tier),
+            readers: pool(options, tier),
             writer: None,
             version: identity.version,
-            bulk: options,
             _copy: copy,
         })
     }
@@ -275,14 +255,23 @@ impl Db {
     ///
     /// # Errors
     ///
-    /// [`DbError`] when another connection holds the file for longer than the busy timeout.
+    /// [`DbError`] when another connection holds the file for longer than the busy timeout, or when the database was
+    /// opened only to look.
     pub async fn begin_bulk(&self) -> Result<BulkTx, DbError> {
-        let conn = self
-            .bulk
-            .clone()
-            .connect_here()
-            .await
-            .map_err(|e| DbError::from(e).at(&self.path))?;
+        self.begin_bulk_beside(0).await
+    }
+
+    /// The same beside `others` on other databases, with which it shares the memory that one alone has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Db::begin_bulk`].
+    pub async fn begin_bulk_beside(&self, others: usize) -> Result<BulkTx, DbError> {
+        if self.writer.is_none() {
+            return Err(DbError::stopped().at(&self.path));
+        }
+        let conn = bulk_options(&self.path, others).connect_here().await;
+        let conn = conn.map_err(|error| DbError::from(error).at(&self.path))?;
         BulkTx::begin(conn, self.path.clone()).await
     }
 
@@ -294,6 +283,37 @@ impl Db {
             writer.close().await;
         }
     }
+}
+
+/// Proves that a file is what it should be, through a handle that cannot write: a refused one stays as it was. Then
+/// brings it to the newest version.
+async fn prepare(
+    path: &Path,
+    tier: &Tier,
+    access: &WriteAccess,
+    empty: Empty,
+) -> Result<(), OpenError> {
+    let named = |error: sqlx::Error| OpenError::Db(DbError::from(error).at(path));
+    let (_, mut identity) = inspect(path, tier).await?;
+    if identity.version == 0 && empty == Empty::Refuse {
+        return Err(is_empty(path, tier));
+    }
+    if identity.version < known_version(tier) {
+        let _lock = lock_migration(path, &access.migrate_lock).await?;
+        // Another process may have migrated while this one waited.
+        (_, identity) = inspect(path, tier).await?;
+        if identity.version < known_version(tier) {
+            let mut options = write_options(path, Durability::Full);
+            if identity.version == 0 {
+                options = with_layout(options);
+            }
+            let mut conn = options.connect_here().await.map_err(named)?;
+            check_sqlite(&mut conn, path).await?;
+            migrate::migrate(&mut conn, path, tier, access.release).await?;
+            conn.close().await.map_err(named)?;
+        }
+    }
+    Ok(())
 }
 
 /// `ConnectOptions::connect` without its trait in every caller.
@@ -320,78 +340,4 @@ async fn lock_migration(path: &Path, lock: &Path) -> Result<FileLock, OpenError>
         }),
         Err(_) => Err(DbError::stopped().at(path).into()),
     }
-}
-
-fn base_options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(false)
-        .busy_timeout(BUSY_TIMEOUT)
-        .foreign_keys(true)
-        .row_buffer_size(ROW_BUFFER)
-        // A statement may hold what somebody said, and a slow disk is no news to who waits for it.
-        .disable_statement_logging()
-        // Sorting and scratch tables stay off the disk, where they would not be private.
-        .pragma("temp_store", "MEMORY")
-        // A schema is input: it may not reach functions with side effects.
-        .pragma("trusted_schema", "OFF")
-}
-
-pub(super) fn write_options(path: &Path, durability: Durability) -> SqliteConnectOptions {
-    let journal = match fs::space::filesystem(path) {
-        // A log shared through memory needs one machine: elsewhere it corrupts.
-        Ok(fs::FilesystemKind::Network(_) | fs::FilesystemKind::CrossVm(_)) => {
-            SqliteJournalMode::Delete
-        }
-        // What cannot be told apart is taken as local, as SQLite itself would.
-        Ok(fs::FilesystemKind::Local | fs::FilesystemKind::Volatile(_)) | Err(_) => {
-            SqliteJournalMode::Wal
-        }
-    };
-    let synchronous = match durability {
-        Durability::Full => SqliteSynchronous::Full,
-        Durability::Normal => SqliteSynchronous::Normal,
-    };
-    base_options(path)
-        .journal_mode(journal)
-        .synchronous(synchronous)
-        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
-        .pragma("journal_size_limit", LOG_LIMIT_BYTES)
-        .pragma("cache_size", WRITER_CACHE)
-        .optimize_on_close(true, 400)
-}
-
-/// What is decided when a file is made. Said to a file that exists, the second would be a write, and a
-/// sync, at every open.
-fn with_layout(options: SqliteConnectOptions) -> SqliteConnectOptions {
-    options
-        .page_size(PAGE_BYTES)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
-}
-
-pub(super) fn read_options(path: &Path) -> SqliteConnectOptions {
-    base_options(path)
-        .read_only(true)
-        .pragma("query_only", "ON")
-}
-
-pub(super) fn look_options(path: &Path, look: &Look) -> SqliteConnectOptions {
-    match look {
-        Look::Immutable => read_options(path).immutable(true),
-        Look::Shared => read_options(path),
-        Look::Copy(_, copy) => read_options(copy),
-    }
-}
-
-fn pool(options: SqliteConnectOptions, tier: &Tier) -> SqlitePool {
-    let size = match tier {
-        Tier::Global => GLOBAL_READERS,
-        Tier::Agent(_) => AGENT_READERS,
-    };
-    SqlitePoolOptions::new()
-        .min_connections(0)
-        .max_connections(size)
-        .idle_timeout(READER_IDLE)
-        .test_before_acquire(false)
-        .connect_lazy_with(options)
 }

@@ -93,9 +93,12 @@ where
 }
 
 impl Writer {
-    pub(super) fn start(conn: SqliteConnection, path: PathBuf) -> Self {
+    /// Starts to work on `conn`.
+    ///
+    /// * `last`: a statement for the end, when nobody else of this process has the file open.
+    pub(super) fn start(conn: SqliteConnection, path: PathBuf, last: Option<&'static str>) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(work(conn, path, jobs));
+        let task = tokio::spawn(work(conn, path, jobs, last));
         Self { queue, task }
     }
 
@@ -127,7 +130,12 @@ impl Writer {
     }
 }
 
-async fn work(mut conn: SqliteConnection, path: PathBuf, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+async fn work(
+    mut conn: SqliteConnection,
+    path: PathBuf,
+    mut jobs: mpsc::Receiver<Box<dyn Job>>,
+    last: Option<&'static str>,
+) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while jobs.recv_many(&mut batch, MAX_BATCH).await > 0 {
         let commit = run_batch(&mut conn, &mut batch)
@@ -136,6 +144,11 @@ async fn work(mut conn: SqliteConnection, path: PathBuf, mut jobs: mpsc::Receive
         for job in batch.drain(..) {
             job.answer(commit.clone());
         }
+    }
+    if let Some(last) = last
+        && let Err(error) = statement(&mut conn, last).await
+    {
+        tracing::warn!(path = %path.display(), %error, "the writer's last statement failed");
     }
     if let Err(error) = conn.close().await {
         tracing::warn!(path = %path.display(), %error, "closing the writer failed");

@@ -6,6 +6,7 @@
 mod acp;
 mod agent;
 mod artifact;
+mod audit;
 mod backup;
 mod check;
 mod cost;
@@ -13,7 +14,9 @@ mod cron;
 mod device;
 mod diagnostic;
 mod failure;
+mod flow;
 mod ids;
+mod knowledge;
 mod memory;
 mod memory_index;
 mod migration;
@@ -28,6 +31,7 @@ mod transcript;
 pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
 pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
+pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use check::{CheckOutcome, TierCheck};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
@@ -37,7 +41,9 @@ pub use cron::{
 pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;
+pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
+pub use knowledge::{KnowledgeEdge, KnowledgeNode};
 pub use memory::{MemoryHit, MemoryRecord};
 pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit};
 pub use migration::{

@@ -135,6 +135,44 @@ impl Service {
                 let page = self.list_diagnostics(&filter, before.as_deref(), limit);
                 Response::Diagnostics(page.await?)
             }
+            Request::FlowsList {
+                status,
+                procedure,
+                before,
+                limit,
+            } => Response::Flows(
+                self.list_flows(status, procedure.as_deref(), before.as_deref(), limit)
+                    .await?,
+            ),
+            Request::FlowsShow { run } => Response::Flow(self.show_flow(&run).await?),
+            Request::FlowsProposals { before, limit } => {
+                Response::Proposals(self.list_proposals(before.as_deref(), limit).await?)
+            }
+            Request::KnowledgeList {
+                node_type,
+                before,
+                limit,
+            } => Response::Knowledge(
+                self.list_knowledge(node_type.as_deref(), before.as_deref(), limit)
+                    .await?,
+            ),
+            Request::KnowledgeShow { node } => {
+                Response::KnowledgeNode(self.show_knowledge(&node).await?)
+            }
+            Request::AuditList {
+                agent,
+                operation,
+                before,
+                limit,
+            } => Response::Audit(
+                self.list_audit(
+                    agent.as_ref(),
+                    operation.as_deref(),
+                    before.as_deref(),
+                    limit,
+                )
+                .await?,
+            ),
             Request::MemoryList {
                 agent,
                 category,

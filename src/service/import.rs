@@ -3,13 +3,14 @@
 //! It knows nothing of where rows come from; its caller reads that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Service, ServiceError};
 use crate::db::{BulkTx, Db, Reader, WriteTx};
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, BackupRun, MigrationRun, SourceReceipt, Tier,
+    AgentId, AgentRecord, AgentStatus, BackupRun, KindCount, MigrationRun, SourceReceipt, Tier,
 };
-use crate::store::agent::{memory, memory_index, search};
+use crate::store::agent::{memory, memory_index, search, session};
 use crate::store::global::{backup, lease, migration};
 
 /// Lease scope that shows who owns a root.
@@ -19,16 +20,21 @@ const OWNER_SCOPE: &str = "gateway_locks";
 #[derive(Debug)]
 pub struct Importer {
     service: Service,
+    // One share more for each open transaction.
+    open: Arc<()>,
 }
 
 /// One long, durable transaction on one tier.
 #[derive(Debug)]
-pub struct ImportTx(BulkTx);
+pub struct ImportTx {
+    tx: BulkTx,
+    _open: Arc<()>,
+}
 
 impl ImportTx {
     /// The transaction, for store functions.
     pub fn tx(&mut self) -> WriteTx<'_> {
-        self.0.tx()
+        self.tx.tx()
     }
 
     /// Commits; once this returns the rows are on disk.
@@ -37,7 +43,7 @@ impl ImportTx {
     ///
     /// [`ServiceError`] when SQLite cannot commit; nothing of the transaction remains.
     pub async fn commit(self) -> Result<(), ServiceError> {
-        Ok(self.0.commit().await?)
+        Ok(self.tx.commit().await?)
     }
 }
 
@@ -45,7 +51,10 @@ impl Importer {
     /// Imports into the root of `service`, which must be open for writing.
     #[must_use]
     pub fn new(service: Service) -> Self {
-        Self { service }
+        Self {
+            service,
+            open: Arc::new(()),
+        }
     }
 
     /// The service underneath.
@@ -88,7 +97,8 @@ impl Importer {
         .await
     }
 
-    /// Registers agents and makes their databases where they are missing.
+    /// Registers agents and makes their databases where they are missing. An empty one is open for being filled from
+    /// then on.
     ///
     /// # Errors
     ///
@@ -99,10 +109,15 @@ impl Importer {
         status: AgentStatus,
         reason: Option<&str>,
     ) -> Result<(), ServiceError> {
-        self.service
-            .ensure_agent(id, status, reason)
-            .await
-            .map(|_| ())
+        let db = self.service.ensure_agent(id, status, reason).await?;
+        let mut conn = db.read().await?;
+        let is_empty =
+            session::count(&mut conn).await?.0 == 0 && memory::count(&mut conn).await? == 0;
+        drop((conn, db));
+        if is_empty {
+            self.service.load_agent(id).await;
+        }
+        Ok(())
     }
 
     /// All agents of the registry.
@@ -124,10 +139,15 @@ impl Importer {
             Tier::Global => self.service.global().clone(),
             Tier::Agent(id) => self.service.agent(id).await?,
         };
-        Ok(ImportTx(db.begin_bulk().await?))
+        let others = Arc::strong_count(&self.open) - 1;
+        Ok(ImportTx {
+            tx: db.begin_bulk_beside(others).await?,
+            _open: Arc::clone(&self.open),
+        })
     }
 
-    /// A connection to read what is committed on one tier.
+    /// A connection to read what is committed on one tier. While a transaction is open on an agent's, it may have to
+    /// wait for that.
     ///
     /// # Errors
     ///
@@ -198,24 +218,50 @@ impl Importer {
         .await
     }
 
-    /// Writes receipts, all in one transaction.
+    /// Writes receipts, all in one transaction, and gives them back.
     ///
     /// # Errors
     ///
     /// [`ServiceError`] when SQLite fails or a receipt does not balance.
-    pub async fn put_receipts(&self, receipts: Vec<SourceReceipt>) -> Result<(), ServiceError> {
-        self.write_global(move |tx| {
-            Box::pin(async move {
-                for receipt in &receipts {
-                    migration::upsert_source(tx, receipt).await?;
-                }
-                Ok(())
+    pub async fn put_receipts(
+        &self,
+        receipts: Vec<SourceReceipt>,
+    ) -> Result<Vec<SourceReceipt>, ServiceError> {
+        let global = self.service.global();
+        global
+            .write(move |tx| {
+                Box::pin(async move {
+                    for receipt in &receipts {
+                        migration::upsert_source(tx, receipt).await?;
+                    }
+                    Ok(receipts)
+                })
             })
-        })
-        .await
+            .await
     }
 
-    /// Agents whose full-text indexes lack rows, and how many; one whose database cannot be opened is left out.
+    /// Receipts of one run whose sources are proven, or copies, and not moved aside yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn unmoved(&self, run_id: &str) -> Result<Vec<SourceReceipt>, ServiceError> {
+        let mut conn = self.service.global().read().await?;
+        Ok(migration::list_unmoved(&mut conn, run_id).await?)
+    }
+
+    /// All records of one run's sources together.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] when SQLite fails.
+    pub async fn total_of(&self, run_id: &str) -> Result<KindCount, ServiceError> {
+        let mut conn = self.service.global().read().await?;
+        Ok(migration::total_of(&mut conn, run_id).await?)
+    }
+
+    /// Agents whose full-text indexes lack rows, and how many, or were being built when a run was cut off; one whose
+    /// database cannot be opened is left out.
     ///
     /// # Errors
     ///
@@ -234,7 +280,7 @@ impl Importer {
             // More indexed than there are is behind too.
             let behind = search::pending(&mut conn).await?.unsigned_abs()
                 + memory::pending(&mut conn).await?.unsigned_abs();
-            if behind != 0 {
+            if behind != 0 || search::is_bulk(&mut conn).await? {
                 found.insert(agent.agent_id, behind);
             }
         }
@@ -277,7 +323,6 @@ impl Importer {
             }
             count(taken);
         }
-        set_bulk(&db, false).await?;
         let mut conn = db.read().await?;
         let behind = memory::pending(&mut conn).await?;
         drop(conn);
@@ -288,7 +333,7 @@ impl Importer {
             .await?;
             count(behind.unsigned_abs());
         }
-        Ok(())
+        set_bulk(&db, false).await
     }
 
     /// Builds one agent's full-text indexes anew from its rows.

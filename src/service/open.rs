@@ -1,5 +1,6 @@
 //! A root and its tiers: who may open it, for what, and how many agents at once.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use super::ServiceError;
 use super::error::InDb;
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::db::{Access, Db, Durability, OpenError, Release, WriteAccess, known_version};
+use crate::db::{
+    Access, Db, DbErrorKind, Durability, OpenError, Release, WriteAccess, known_version,
+};
 use crate::fs::{Holder, HolderKind, Layout, RootLock, SharedLock};
 use crate::model::{AgentId, AgentRecord, AgentStatus, Tier};
 use crate::store::global::agent;
@@ -52,6 +55,8 @@ pub struct Tiers {
     global: Arc<Db>,
     // Last used last.
     agents: Mutex<Vec<(AgentId, Arc<Db>)>>,
+    // Agents whose databases are being filled.
+    loading: Mutex<BTreeSet<AgentId>>,
 }
 
 impl Service {
@@ -170,6 +175,7 @@ impl Service {
         let tiers = Tiers {
             global: Arc::new(global),
             agents: Mutex::new(Vec::new()),
+            loading: Mutex::new(BTreeSet::new()),
         };
         Self {
             layout,
@@ -242,10 +248,33 @@ impl Service {
             return Ok(db);
         }
         let path = self.agent_path(id).await?;
-        let db = Arc::new(Db::open(&path, &Tier::Agent(id.clone()), self.agent_access()).await?);
+        let db = Arc::new(self.open_agent(&path, id).await?);
         make_room(&mut open).await;
         open.push((id.clone(), Arc::clone(&db)));
         Ok(db)
+    }
+
+    async fn open_agent(&self, path: &Path, id: &AgentId) -> Result<Db, OpenError> {
+        let tier = Tier::Agent(id.clone());
+        if self.tiers.loading.lock().await.contains(id) {
+            let access = write_access(&self.layout, &self.clock, &self.config);
+            match Db::open(path, &tier, Access::Load(access)).await {
+                // Somebody looks at it: it is filled all the same, at a higher price.
+                Err(OpenError::Db(error)) if error.kind() == DbErrorKind::Busy => {}
+                opened => return opened,
+            }
+        }
+        Db::open(path, &tier, self.agent_access()).await
+    }
+
+    /// From now on an agent's database, which must be empty, is open for being filled: see [`Access::Load`].
+    pub(crate) async fn load_agent(&self, id: &AgentId) {
+        let mut open = self.tiers.agents.lock().await;
+        self.tiers.loading.lock().await.insert(id.clone());
+        if let Some(found) = open.iter().position(|(agent, _)| agent == id) {
+            let (_, db) = open.remove(found);
+            close(db).await;
+        }
     }
 
     async fn agent_path(&self, id: &AgentId) -> Result<PathBuf, ServiceError> {

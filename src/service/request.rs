@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentOverview, CostPage, CostReport, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+    AgentOverview, CostPage, CostReport, FlowOverview, KnowledgeOverview, RunHistory, SearchAnswer,
+    SessionTranscript, StatusReport,
 };
 use crate::model::{
-    AcpSession, AcpState, AgentId, AgentRecord, BackupRun, ChatType, CostGrouping, CronJob,
-    DiagnosticEvent, DiagnosticLevel, IndexedHit, MemoryHit, MigrationRun, Page, PageLimit,
-    PairedDevice, SessionRecord, SessionStatus, TaskRun, TierCheck, ToolArtifact,
+    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
+    CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit,
+    KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord,
+    SessionStatus, TaskRun, TierCheck, ToolArtifact,
 };
 
 /// A question to the service.
@@ -165,6 +167,60 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Runs of procedures, newest update first.
+    #[serde(rename = "flows.list")]
+    FlowsList {
+        /// Only those that stand so.
+        status: Option<FlowStatus>,
+        /// Only of the procedure of this name.
+        procedure: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One run of a procedure, what happened in it and what it proposes.
+    #[serde(rename = "flows.show")]
+    FlowsShow {
+        /// Its id.
+        run: String,
+    },
+    /// Proposals to make or change procedures, newest update first.
+    #[serde(rename = "flows.proposals")]
+    FlowsProposals {
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Nodes of the knowledge graph, newest update first.
+    #[serde(rename = "knowledge.list")]
+    KnowledgeList {
+        /// Only of this type.
+        node_type: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One node and how it belongs to others.
+    #[serde(rename = "knowledge.show")]
+    KnowledgeShow {
+        /// Its id.
+        node: String,
+    },
+    /// What was done to memories, newest first.
+    #[serde(rename = "audit.list")]
+    AuditList {
+        /// Only what this agent did.
+        agent: Option<AgentId>,
+        /// Only of this kind.
+        operation: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
     /// Memories, newest update first.
     #[serde(rename = "memory.list")]
     MemoryList {
@@ -256,6 +312,18 @@ pub enum Response {
     CostReport(CostReport),
     /// Events of a log.
     Diagnostics(Page<DiagnosticEvent>),
+    /// Runs of procedures.
+    Flows(Page<FlowRun>),
+    /// One run of a procedure.
+    Flow(FlowOverview),
+    /// Proposals.
+    Proposals(Page<FlowProposal>),
+    /// Nodes.
+    Knowledge(Page<KnowledgeNode>),
+    /// One node.
+    KnowledgeNode(KnowledgeOverview),
+    /// What was done to memories.
+    Audit(Page<AuditEvent>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Entries of files that hold memories.

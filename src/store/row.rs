@@ -40,6 +40,11 @@ pub(super) fn agent_id(text: &str) -> Option<AgentId> {
     AgentId::new(text).ok()
 }
 
+/// Keys as the JSON array that `json_each` takes apart: any number of them in a fixed statement.
+pub(super) fn keys_json(keys: &[&str]) -> String {
+    serde_json::Value::from(keys).to_string()
+}
+
 /// A keyset cursor of a time and an id, `<ms>:<id>`.
 pub(super) fn time_cursor(at_ms: i64, id: &str) -> String {
     format!("{at_ms}:{id}")

@@ -8,6 +8,7 @@ use zeroclaw::store::StoreError;
 use zeroclaw::store::global::lease::{self, Lease};
 
 mod busy;
+mod load;
 mod look;
 mod private;
 mod snapshot;

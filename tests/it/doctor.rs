@@ -8,6 +8,8 @@ mod costs;
 mod crash;
 mod devices;
 mod failure;
+mod flows;
+mod knowledge;
 mod markdown;
 mod messages;
 mod modes;

@@ -127,6 +127,11 @@ impl PairedTokens {
         (!reasons.is_empty()).then(|| (reasons.len(), told.join("; ")))
     }
 
+    /// Whether there is a list, be it empty or unreadable.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
     /// Entries in all.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

@@ -27,6 +27,14 @@ pub(crate) enum Format {
     CronDb,
     /// `devices.db`.
     DevicesDb,
+    /// `runs.db` of standing procedures.
+    SopDb,
+    /// `history.db` of the heartbeat.
+    HeartbeatDb,
+    /// `knowledge.db`.
+    KnowledgeDb,
+    /// `audit.db` of the memories.
+    AuditDb,
     /// The list of paired tokens in `config.toml`.
     PairedTokens,
     /// `costs.jsonl`, and `costs.db`, which is lines too.
@@ -50,6 +58,10 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::PairedTokens,
     Format::Costs,
     Format::Trace,
+    Format::SopDb,
+    Format::HeartbeatDb,
+    Format::KnowledgeDb,
+    Format::AuditDb,
 ];
 
 /// What a file looks like from outside.
@@ -104,6 +116,10 @@ impl Format {
             Self::DeletedAgent => surface("deleted-agents", "memories", Plain),
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
+            Self::SopDb => surface("flows", "flow_runs", Database),
+            Self::HeartbeatDb => surface("heartbeat", "task_runs", Database),
+            Self::KnowledgeDb => surface("knowledge", "knowledge_nodes", Database),
+            Self::AuditDb => surface("memory-audit", "audit_events", Database),
             Self::PairedTokens => Surface {
                 stays: true,
                 ..surface("paired-tokens", "device_auth_tokens", Plain)
@@ -124,6 +140,7 @@ impl Format {
         match self {
             Self::BrainDb => Some("memory/brain.db"),
             Self::DevicesDb => Some("devices.db"),
+            Self::AuditDb => Some("memory/audit.db"),
             _ => None,
         }
     }
@@ -217,6 +234,19 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::Trace, "data/state/runtime-trace.*.jsonl"),
     place(Format::Trace, "workspace/state/runtime-trace.jsonl"),
     place(Format::Trace, "workspace/state/runtime-trace.*.jsonl"),
+    place(Format::SopDb, "data/sop/runs.db"),
+    lost_place(Format::SopDb, "agents/default/workspace/sop/runs.db"),
+    place(Format::SopDb, "workspace/sop/runs.db"),
+    place(Format::HeartbeatDb, "data/heartbeat/history.db"),
+    lost_place(
+        Format::HeartbeatDb,
+        "agents/default/workspace/heartbeat/history.db",
+    ),
+    place(Format::HeartbeatDb, "workspace/heartbeat/history.db"),
+    place(Format::KnowledgeDb, "knowledge.db"),
+    place(Format::AuditDb, "data/memory/audit.db"),
+    place(Format::AuditDb, "agents/default/workspace/memory/audit.db"),
+    place(Format::AuditDb, "workspace/memory/audit.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -251,18 +281,7 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         "agents/*/workspace/delegate_results/",
         Fate::Later,
     ),
-    ("SOP runs", "data/sop/runs.db", Fate::Later),
-    ("heartbeat", "data/heartbeat/history.db", Fate::Later),
-    ("heartbeat", "workspace/heartbeat/history.db", Fate::Later),
-    (
-        "heartbeat",
-        "agents/default/workspace/heartbeat/history.db",
-        Fate::Later,
-    ),
-    ("memory audit", "data/memory/audit.db", Fate::Later),
-    ("memory audit", "workspace/memory/audit.db", Fate::Later),
-    ("knowledge graph", "knowledge.db", Fate::Later),
-    ("emergency stop", "estop-state.json", Fate::Later),
+    ("emergency stop", "estop-state.json", Fate::Kept),
     (
         "files of deleted agents",
         "data/agents/_deleted/*/workspace/",

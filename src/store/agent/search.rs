@@ -13,12 +13,15 @@ use crate::store::StoreError;
 /// Events indexed in one transaction: a slice that fills the table of a bulk build about once.
 pub const INDEX_SLICE: i64 = 100_000;
 
-/// Memory in which terms gather during a bulk build before they are written as a segment; each
-/// segment is merged with others later, so fewer and larger ones write less.
-const BULK_TERMS_BYTES: i64 = 64 * 1024 * 1024;
+/// Settings of a full-text index while it is built in bulk.
+///
+/// Terms gather in 32 MiB of memory before they are written as a segment, and segments are not merged with one another
+/// unless there are sixteen of them: each merge writes again what it merges. Measured on 680,000 short messages, 124 MB:
+/// 62 MB written, 139 MB with merges.
+const BULK: [(&str, i64); 2] = [("hashsize", 32 * 1024 * 1024), ("automerge", 0)];
 
-/// FTS5's own value, for single appends.
-const TERMS_BYTES: i64 = 1024 * 1024;
+/// FTS5's own settings, for single appends: what a bulk build left apart is merged bit by bit with them.
+const SINGLE: [(&str, i64); 2] = [("hashsize", 1024 * 1024), ("automerge", 4)];
 
 /// How hits are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -48,24 +51,38 @@ pub async fn index_slice(tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
     Ok(done.rows_affected())
 }
 
-/// Says whether a bulk build is under way; the setting stays in the index until it is taken back.
+/// Says whether this tier's full-text indexes, of memories too, are built in bulk; that stays so until it is taken back.
 ///
 /// # Errors
 ///
 /// [`StoreError`] when SQLite fails.
 pub async fn set_bulk(tx: &mut WriteTx<'_>, is_bulk: bool) -> Result<(), StoreError> {
-    let bytes = if is_bulk {
-        BULK_TERMS_BYTES
-    } else {
-        TERMS_BYTES
-    };
-    sqlx::query(
-        "INSERT INTO transcript_events_fts (transcript_events_fts, rank) VALUES ('hashsize', ?1)",
-    )
-    .bind(bytes)
-    .execute(&mut **tx)
-    .await?;
+    let settings = if is_bulk { BULK } else { SINGLE };
+    for (name, value) in settings {
+        for sql in [
+            "INSERT INTO transcript_events_fts (transcript_events_fts, rank) VALUES (?1, ?2)",
+            "INSERT INTO memories_fts (memories_fts, rank) VALUES (?1, ?2)",
+        ] {
+            let set = sqlx::query(sql).bind(name).bind(value);
+            set.execute(&mut **tx).await?;
+        }
+    }
     Ok(())
+}
+
+/// Whether a bulk build is under way, or was cut off before it was taken back.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn is_bulk(conn: &mut SqliteConnection) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT k, v FROM transcript_events_fts_config
+             UNION ALL SELECT k, v FROM memories_fts_config) WHERE k = 'automerge' AND v = 0",
+    )
+    .fetch_one(conn)
+    .await
+    .map(|found: i64| found > 0)?)
 }
 
 /// Drops the index's content and builds it from the events.

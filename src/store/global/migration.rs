@@ -268,6 +268,50 @@ pub async fn list_sources(
     rows.iter().map(read_source).collect()
 }
 
+/// Receipts of one run whose sources are proven, or copies, and not moved aside yet, by path.
+///
+/// # Errors
+///
+/// [`StoreError`] when a row cannot be read.
+pub async fn list_unmoved(
+    conn: &mut SqliteConnection,
+    run_id: &str,
+) -> Result<Vec<SourceReceipt>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT * FROM migration_sources
+         WHERE last_run_id = ?1 AND (status = 'verified' OR status = 'discarded' AND removed_source = 0)
+         ORDER BY source_path, source_key",
+    )
+    .bind(run_id)
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(read_source).collect()
+}
+
+/// All records of one run's sources together.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn total_of(conn: &mut SqliteConnection, run_id: &str) -> Result<KindCount, StoreError> {
+    let sums: (i64, i64, i64, i64, i64) = sqlx::query_as(
+        "SELECT ifnull(sum(source_record_count), 0), ifnull(sum(imported_count), 0), ifnull(sum(present_count), 0),
+             ifnull(sum(merged_count), 0), ifnull(sum(refused_count), 0)
+         FROM migration_sources WHERE last_run_id = ?1",
+    )
+    .bind(run_id)
+    .fetch_one(conn)
+    .await?;
+    let number = |sum: i64| u64::try_from(sum).unwrap_or(0);
+    Ok(KindCount {
+        records: number(sums.0),
+        imported: number(sums.1),
+        present: number(sums.2),
+        merged: number(sums.3),
+        refused: number(sums.4),
+    })
+}
+
 /// What every receipt says at a glance, by source key.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 pub mod acp;
 pub mod agent;
+pub mod audit;
 pub mod backup;
 pub mod continuation;
 pub mod cost;
@@ -9,7 +10,9 @@ pub mod cron;
 pub mod delivery;
 pub mod device;
 pub mod diagnostic;
+pub mod flow;
 pub mod goal;
+pub mod knowledge;
 pub mod lease;
 pub mod migration;
 pub mod settlement;

@@ -68,6 +68,13 @@ fn empty_answers_are_empty_values() {
         (&["logs"], json!({ "items": [], "next": null })),
         (&["memory", "list"], json!({ "items": [], "next": null })),
         (&["devices", "list"], json!([])),
+        (&["flows", "list"], json!({ "items": [], "next": null })),
+        (
+            &["flows", "proposals"],
+            json!({ "items": [], "next": null }),
+        ),
+        (&["knowledge", "list"], json!({ "items": [], "next": null })),
+        (&["audit", "list"], json!({ "items": [], "next": null })),
         (&["backup", "list"], json!([])),
         (&["doctor", "history"], json!([])),
     ] {

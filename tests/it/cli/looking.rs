@@ -6,7 +6,7 @@ use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
 pub(super) fn commands() -> Vec<Vec<&'static str>> {
-    let plain: [&[&str]; 24] = [
+    let plain: &[&[&str]] = &[
         &["status"],
         &["agents", "list"],
         &["agents", "show", "atlas"],
@@ -23,6 +23,12 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["costs", "--by", "model", "--from", "2026-01-01"],
         &["logs"],
         &["logs", "--level", "warn"],
+        &["flows", "list"],
+        &["flows", "show", "flow-1"],
+        &["flows", "proposals"],
+        &["knowledge", "list"],
+        &["knowledge", "show", "node-1"],
+        &["audit", "list"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
         &["memory", "indexed"],
@@ -70,6 +76,10 @@ fn c28_looking_at_a_fresh_root_changes_nothing() {
         &["devices", "list"],
         &["costs"],
         &["logs"],
+        &["flows", "list"],
+        &["flows", "proposals"],
+        &["knowledge", "list"],
+        &["audit", "list"],
         &["memory", "list"],
         &["memory", "search", "tide"],
         &["db", "check"],

@@ -25,6 +25,7 @@ impl Ended {
     fn of(home: &Sandbox) -> Self {
         let state = State::of(home.root());
         assert!(state.complaints().is_empty(), "{:?}", state.complaints());
+        assert!(state.without_log().is_empty(), "{:?}", state.without_log());
         Self {
             dump: state.dump(),
             retired: state.retired(),
@@ -79,8 +80,10 @@ fn nothing_is_lost(home: &Sandbox, install: &LegacyInstall, sources: &BTreeMap<P
 }
 
 fn sources_of(install: &LegacyInstall) -> BTreeMap<PathBuf, String> {
+    let knowledge = walkdir::WalkDir::new(install.path("knowledge.db"));
     let files = walkdir::WalkDir::new(install.path("data"))
         .into_iter()
+        .chain(knowledge)
         .map(Result::unwrap);
     files
         .filter(|entry| entry.file_type().is_file())

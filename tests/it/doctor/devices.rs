@@ -394,3 +394,45 @@ fn odd_rows_come_in_as_far_as_they_can_be_read_and_others_are_named() {
         assert!(!String::from_utf8_lossy(&kept).contains(&token("three")));
     }
 }
+
+#[test]
+fn a_list_that_came_along_from_a_foreign_root_is_not_brought_in_twice() {
+    let home = Sandbox::in_memory();
+    let foreign = LegacyInstall::new(home.home().join("old"));
+    foreign
+        .config(&config(&[sealed_hash(&token("one"))]))
+        .secret_key()
+        .sqlite(DEVICES, "devices_v0_8.sql", &[&device("one", "d1", 1)]);
+    let from = foreign.root().to_str().unwrap().to_owned();
+
+    home.zeroclaw(&["doctor", "--fix", "--from", &from])
+        .exits(0);
+    let looked = home.zeroclaw(&["doctor", "--json"]).exits(0).json();
+
+    assert_eq!(source(&looked, CONFIG).unwrap()["status"], "done");
+    assert_eq!(opens(&home, &token("one")).unwrap().device_id, "d1");
+}
+
+#[test]
+fn without_a_configuration_no_device_is_let_in_until_it_is_back() {
+    let home = Sandbox::in_memory();
+    let install = LegacyInstall::new(home.root());
+    install.sqlite(DEVICES, "devices_v0_8.sql", &[&device("one", "d1", 1)]);
+
+    let report = fix(&home, 1);
+
+    let told = report["findings"].as_array().unwrap().iter();
+    let told: Vec<_> = told.filter(|it| it["code"] == "unknown-pairing").collect();
+    assert!(
+        told[0]["remedy"]
+            .as_str()
+            .unwrap()
+            .contains("pair the devices again")
+    );
+    assert_eq!(listed(&home), [("one".to_owned(), "unverified".to_owned())]);
+
+    install.config(&config(&[token("one")]));
+    fix(&home, 0);
+
+    assert_eq!(opens(&home, &token("one")).unwrap().device_id, "d1");
+}

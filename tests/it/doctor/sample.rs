@@ -28,7 +28,8 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
     let jobs = state.jobs();
     let of = |agent: &str| jobs.iter().filter(|job| job.1 == agent).count();
     assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
-    assert_eq!(state.runs(), 9);
+    // Runs of jobs, and two heartbeats.
+    assert_eq!(state.runs(), 11);
     assert_eq!(state.count(&state.global(), "device_auth_tokens"), 4);
     assert_eq!(state.count(&state.global(), "usage_costs"), 6);
     assert_eq!(state.count(&state.global(), "diagnostic_events"), 6);
@@ -75,6 +76,21 @@ fn balances_as_the_recipe_says(report: &Value) {
             json!({"cron jobs": all(6), "cron runs": all(9)}),
         ),
         ("data/devices.db", json!({"devices": all(3)})),
+        (
+            "data/sop/runs.db",
+            json!({
+                "flow runs": all(3), "flow events": all(2), "flow proposals": all(1), "flow claims": merged(1),
+            }),
+        ),
+        (
+            "data/heartbeat/history.db",
+            json!({"heartbeat runs": all(2)}),
+        ),
+        (
+            "knowledge.db",
+            json!({"knowledge nodes": all(2), "knowledge edges": all(1)}),
+        ),
+        ("data/memory/audit.db", json!({"audit events": all(2)})),
         (
             "config.toml",
             json!({"devices": {"records": 3, "imported": 1, "present": 2, "merged": 0, "refused": 0}}),
@@ -152,6 +168,7 @@ fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
         .iter()
         .filter(|entry| !entry.sha256.is_empty())
         .map(|entry| PathBuf::from("data").join(String::from_utf8(entry.path.clone()).unwrap()))
+        .chain([PathBuf::from("knowledge.db")])
         .map(|path| (path.clone(), digest_of(&install.path(&path))))
         .collect();
     let kept = ["config.toml", ".secret_key"].map(|name| digest_of(&install.path(name)));
@@ -190,7 +207,7 @@ fn the_sample_comes_in_in_place_and_every_source_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
+fn what_stays_by_design_and_is_in_force_is_named_and_exits_1() {
     let home = Sandbox::new();
     let install = copy_sample(home.root());
     let stop = br#"{"kill_all":true}"#;
@@ -208,10 +225,10 @@ fn what_this_release_does_not_import_is_named_stays_and_exits_1() {
         std::fs::read(install.path("estop-state.json")).unwrap(),
         stop
     );
-    let not_imported = ("not-imported".to_owned(), "warning".to_owned());
+    let in_force = ("emergency-stop".to_owned(), "warning".to_owned());
     let named = findings(&report)
         .into_iter()
-        .filter(|found| *found == not_imported)
+        .filter(|found| *found == in_force)
         .count();
     assert_eq!(named, 1);
     assert!(

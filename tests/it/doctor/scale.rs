@@ -89,6 +89,37 @@ fn c19_ten_times_the_files_take_less_than_fifteen_times_the_time() {
     assert!(took[1].peak_kib < 300 * 1024, "{} KiB", took[1].peak_kib);
 }
 
+/// Bytes of the sources below a root.
+fn input(root: &Path) -> u64 {
+    let files = walkdir::WalkDir::new(root.join("data")).into_iter();
+    let meta = files.map(|entry| entry.unwrap().metadata().unwrap());
+    meta.filter(std::fs::Metadata::is_file)
+        .map(|meta| meta.len())
+        .sum()
+}
+
+#[test]
+fn c19_files_of_13_kilobytes_write_less_than_five_times_their_size() {
+    let home = Sandbox::new();
+    let install = LegacyInstall::new(home.root());
+    install.config(CONFIG);
+    install.many_files(500, 60, Scale::default());
+    let input = input(&home.root());
+
+    let took = import(&home);
+
+    tell("500 files", &took, input.try_into().unwrap());
+    if took.written == 0 {
+        return println!("skipped, this file system counts no writes");
+    }
+    assert!(
+        took.written < 5 * input,
+        "{} of {input}: {:.1} ×",
+        took.written,
+        took.written as f64 / input as f64
+    );
+}
+
 #[test]
 fn c19_a_large_store_comes_in_in_bounded_memory() {
     let home = Sandbox::new();

@@ -135,6 +135,16 @@ impl State {
             .collect()
     }
 
+    /// Tiers that an import has filled without a log and left so.
+    pub(super) fn without_log(&self) -> Vec<PathBuf> {
+        // The format's "write version" and "read version": 2 for a write-ahead log.
+        let is_left = |tier: &PathBuf| {
+            std::fs::read(tier).unwrap()[18..20] != [2, 2]
+                || sqlite::sidecar(tier, "-journal").exists()
+        };
+        self.tiers().into_iter().filter(is_left).collect()
+    }
+
     /// What SQLite has against any tier: pages, relations, text indexes.
     pub(super) fn complaints(&self) -> Vec<String> {
         let mut found = Vec::new();

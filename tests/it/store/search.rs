@@ -67,6 +67,27 @@ fn a_word_is_found_in_each_script_and_only_where_it_was_said() {
 }
 
 #[test]
+fn a_bulk_build_that_was_not_taken_back_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = agent_database(dir.path()).await;
+        for is_bulk in [false, true, false] {
+            if is_bulk
+                || search::is_bulk(&mut db.read().await.unwrap())
+                    .await
+                    .unwrap()
+            {
+                let mut tx = db.begin_bulk().await.unwrap();
+                search::set_bulk(&mut tx.tx(), is_bulk).await.unwrap();
+                tx.commit().await.unwrap();
+            }
+            let mut conn = db.read().await.unwrap();
+            assert_eq!(search::is_bulk(&mut conn).await.unwrap(), is_bulk);
+        }
+    });
+}
+
+#[test]
 fn the_index_says_how_many_events_it_lacks_and_takes_them_in_slices() {
     let dir = tempfile::tempdir().unwrap();
     let path = block_on(async {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zeroclaw::db::{Access, Db, Durability, Release, WriteAccess, known_version};
 use zeroclaw::model::{
     AcpState, AgentId, BackupStatus, Conversation, ConversationKind, CostGrouping, DiagnosticLevel,
-    MigrationStatus, PageLimit, SessionStatus, Tier,
+    KindCount, MigrationStatus, PageLimit, SessionStatus, SourceReceipt, SourceStatus, Tier,
 };
 use zeroclaw::store::agent::{
     artifact, conversation, memory, memory_index, receipt, search, session, tool_artifact,
@@ -104,6 +104,21 @@ fn of_runs_and_receipts() {
         assert_eq!(migration::unfinished_run(&mut tx).await.unwrap(), None);
 
         let sources = migration::list_sources(&mut tx, "run-1").await.unwrap();
+        let mut total = KindCount::default();
+        for source in &sources {
+            total.add(&source.total);
+        }
+        assert_eq!(migration::total_of(&mut tx, "run-1").await.unwrap(), total);
+        let is_unmoved = |source: &&SourceReceipt| match source.status {
+            SourceStatus::Verified => true,
+            SourceStatus::Discarded => !source.removed_source,
+            _ => false,
+        };
+        let unmoved: Vec<_> = sources.iter().filter(is_unmoved).cloned().collect();
+        assert_eq!(
+            migration::list_unmoved(&mut tx, "run-1").await.unwrap(),
+            unmoved
+        );
         assert_eq!(sources.len(), 2);
         assert_eq!(migration::source_states(&mut tx).await.unwrap().len(), 3);
         for mut source in sources {

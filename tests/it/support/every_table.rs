@@ -113,6 +113,12 @@ const GLOBAL: &[(&str, Values)] = &[
         "diagnostic_events",
         &[("agent_id", "'atlas'"), ("level", "'warn'")],
     ),
+    ("flow_runs", &[("status", "'paused'")]),
+    ("flow_events", &[]),
+    ("flow_proposals", &[("status", "'stale'")]),
+    ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
+    ("knowledge_edges", &[]),
+    ("audit_events", &[("agent_id", "'atlas'")]),
 ];
 
 /// One agent's data.

@@ -209,6 +209,26 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             "devices_v0_8.sql",
             &[&recipe.sql("devices.sql")],
         )
+        .sqlite(
+            "data/sop/runs.db",
+            "sop_v0_8_2.sql",
+            &[&recipe.sql("flows.sql")],
+        )
+        .sqlite(
+            "data/heartbeat/history.db",
+            "heartbeat_v0_4_3.sql",
+            &[&recipe.sql("heartbeat.sql")],
+        )
+        .sqlite(
+            "knowledge.db",
+            "knowledge_v0_5.sql",
+            &[&recipe.sql("knowledge.sql")],
+        )
+        .sqlite(
+            "data/memory/audit.db",
+            "audit_v0_5_7.sql",
+            &[&recipe.sql("audit.sql")],
+        )
         .jsonl("data/state/costs.jsonl", &recipe.bytes("costs.jsonl"))
         .jsonl(
             "data/state/runtime-trace.jsonl",

@@ -72,6 +72,7 @@ fn a_legacy_word_is_caught_in_code_comment_text_and_schema() {
             ("migrations/global/0001_x.sql", "-- From jobs.db."),
             ("schema/agent.sql", "-- once brain.db"),
             ("build.rs", "// clawdbot"),
+            ("benches/state/data.rs", "// jobs.db"),
         ],
     );
 }
@@ -86,6 +87,7 @@ fn legacy_words_in_their_places_and_words_like_them_are_accepted() {
                 "const FILE: &str = \"sessions.db\";",
             ),
             ("tests/it/doctor.rs", "// openclaw"),
+            ("benches/import/install.rs", "/// `jobs.db`."),
             (
                 "src/store/session.rs",
                 "state.sqlite session_key acp_sessions task_runs.db json lines sessions_db",

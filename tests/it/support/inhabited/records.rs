@@ -1,13 +1,22 @@
 //! Rows that are known by a key alone.
 
 use zeroclaw::db::WriteTx;
-use zeroclaw::model::{PairedDevice, TokenHash, TokenStatus};
-use zeroclaw::store::global::device;
+use zeroclaw::model::{
+    AuditEvent, FlowEvent, FlowProposal, FlowRun, FlowStatus, KnowledgeEdge, KnowledgeNode,
+    PairedDevice, ProposalStatus, TokenHash, TokenStatus,
+};
+use zeroclaw::store::global::{audit, device, flow, knowledge};
 
 use super::{HOSTILE, START_MS};
 
 pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     device::insert(tx, &[tablet()]).await.unwrap();
+    flow::upsert_run(tx, &run()).await.unwrap();
+    flow::insert_events(tx, &[vote()]).await.unwrap();
+    flow::upsert_proposal(tx, &proposal()).await.unwrap();
+    knowledge::upsert_node(tx, &node()).await.unwrap();
+    knowledge::insert_edges(tx, &[edge()]).await.unwrap();
+    audit::insert(tx, &[recall()]).await.unwrap();
 }
 
 fn tablet() -> PairedDevice {
@@ -23,5 +32,94 @@ fn tablet() -> PairedDevice {
         status: TokenStatus::Active,
         status_reason: None,
         revoked_at_ms: None,
+    }
+}
+
+fn run() -> FlowRun {
+    FlowRun {
+        flow_id: "flow-1".to_owned(),
+        controller_id: "watering".to_owned(),
+        revision: 2,
+        status: FlowStatus::WaitingApproval,
+        status_detail: None,
+        trigger_source: Some("cron".to_owned()),
+        current_step: Some(1),
+        total_steps: Some(3),
+        started_at_ms: Some(START_MS),
+        waiting_since_ms: Some(START_MS),
+        updated_at_ms: START_MS,
+        ended_at_ms: None,
+        state_json: Some("{}".to_owned()),
+        detail_json: None,
+    }
+}
+
+fn vote() -> FlowEvent {
+    FlowEvent {
+        event_id: "event-1".to_owned(),
+        flow_id: "flow-1".to_owned(),
+        seq: 1,
+        at_ms: Some(START_MS),
+        kind: "gate_vote".to_owned(),
+        actor: Some("demo".to_owned()),
+        reason: Some(HOSTILE.to_owned()),
+        payload_json: "{}".to_owned(),
+        detail_json: None,
+    }
+}
+
+fn proposal() -> FlowProposal {
+    FlowProposal {
+        proposal_id: "proposal-1".to_owned(),
+        controller_id: "watering".to_owned(),
+        source_flow_id: Some("flow-1".to_owned()),
+        kind: "update".to_owned(),
+        status: ProposalStatus::Pending,
+        status_detail: None,
+        status_reason: Some(HOSTILE.to_owned()),
+        created_at_ms: Some(START_MS),
+        updated_at_ms: START_MS,
+        applied_at_ms: None,
+        applied_by: None,
+        proposal_json: Some("{}".to_owned()),
+        detail_json: None,
+    }
+}
+
+fn node() -> KnowledgeNode {
+    KnowledgeNode {
+        node_id: "node-1".to_owned(),
+        node_type: "decision".to_owned(),
+        title: HOSTILE.to_owned(),
+        content: "heating is off at night".to_owned(),
+        tags: vec!["house".to_owned()],
+        source_project: None,
+        created_at_ms: Some(START_MS),
+        updated_at_ms: START_MS,
+        detail_json: None,
+    }
+}
+
+fn edge() -> KnowledgeEdge {
+    KnowledgeEdge {
+        from_id: "node-1".to_owned(),
+        to_id: "node-2".to_owned(),
+        relation: "uses".to_owned(),
+    }
+}
+
+fn recall() -> AuditEvent {
+    AuditEvent {
+        event_id: "audit-1".to_owned(),
+        subject: "memory".to_owned(),
+        operation: "recall".to_owned(),
+        subject_key: None,
+        namespace: None,
+        session_hint: Some("s1".to_owned()),
+        agent_id: Some(super::agent("atlas")),
+        at_ms: START_MS,
+        at_text: Some("2026-01-05T11:15:00+01:00".to_owned()),
+        metadata: Some(HOSTILE.to_owned()),
+        detail_json: None,
     }
 }
