@@ -116,6 +116,7 @@ impl Run<'_> {
         let verified = self.put(verified).await?;
         self.enter(RunPhase::Retire).await?;
         self.retire_all(plan, verified, report).await?;
+        self.record_kept(plan).await?;
         self.enter(RunPhase::Index).await?;
         (self.tell)("building the full-text indexes");
         let unindexed = self.importer.unindexed().await?;

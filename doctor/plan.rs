@@ -10,14 +10,15 @@ use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
 use super::progress::Progress;
+use super::results;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::brain_db::Whose;
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    acp_db, audit_db, brain_db, costs, cron_db, deleted_agent, devices_db, heartbeat_db,
-    knowledge_db, markdown, paired_tokens, sessions_db, sop_db, trace,
+    acp_db, audit_db, brain_db, control_db, costs, cron_db, deleted_agent, devices_db,
+    heartbeat_db, knowledge_db, markdown, paired_tokens, result_file, sessions_db, sop_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -123,6 +124,9 @@ pub(crate) async fn read<S: Sink>(
     install: Install<'_>,
     sink: &mut S,
 ) -> Result<(), ReadError> {
+    if source.format.about().discarded.is_some() {
+        return Ok(());
+    }
     if source.format.is_sqlite() {
         let mut db = LegacyDb::open(&source.path, install.scratch).await?;
         let read = read_database(source, &mut db, install, sink).await;
@@ -136,6 +140,16 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::ResultFile => {
+            let alias = key.as_str();
+            let standing = result_file::Standing {
+                path,
+                alias,
+                owners,
+            };
+            result_file::read(standing, sink).await
+        }
+        Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
         Format::Markdown => markdown::read(path, &source.relative, owners, sink).await,
@@ -154,6 +168,7 @@ async fn read_database<S: Sink>(
     let owners = install.owners;
     match source.format {
         Format::SessionsDb => sessions_db::read(db, owners, sink).await,
+        Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::AcpDb => acp_db::read(db, owners, sink).await,
         Format::BrainDb => brain_db::read(db, Whose::Rows, owners, sink).await,
         Format::ChannelArchive => brain_db::read_channel(db, "discord", owners, sink).await,
@@ -165,6 +180,17 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
+        Format::ControlDb => {
+            let folders = results::folders(install.root, owners, install.scratch).await?;
+            let retired = results::retired(install.root)?;
+            let surroundings = control_db::Surroundings {
+                owners,
+                root: install.root,
+                folders: &folders,
+                retired: &retired,
+            };
+            control_db::read(db, surroundings, sink).await
+        }
         Format::DevicesDb => {
             let pairing = PairedTokens::load(install.root)?.pairing();
             devices_db::read(db, &pairing, sink).await
@@ -175,6 +201,7 @@ async fn read_database<S: Sink>(
         Format::AuditDb => audit_db::read(db, owners, sink).await,
         Format::SessionLines
         | Format::ArchivedSessionLines
+        | Format::ResultFile
         | Format::PairedTokens
         | Format::DeletedAgent
         | Format::Markdown

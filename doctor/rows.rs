@@ -14,7 +14,9 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
+mod artifact;
 mod audit;
+pub(crate) mod background;
 mod cost;
 mod device;
 mod diagnostic;
@@ -22,6 +24,7 @@ mod flow;
 mod knowledge;
 mod memory_index;
 mod task;
+mod task_record;
 mod tool_artifact;
 
 pub(crate) use diagnostic::RUNTIME_SCOPE;
@@ -219,6 +222,11 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Background: background::BackgroundTask,
+    Goal: zeroclaw::model::GoalTask,
+    Continuation: zeroclaw::model::TaskContinuation,
+    Settlement: zeroclaw::model::TaskSettlement,
+    Artifact: zeroclaw::model::RunArtifact,
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,

@@ -1,13 +1,16 @@
 //! A look, and a run: taken up where it was cut off, or begun.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
+use zeroclaw::fs::{Holder, Layout, RootLock};
 use zeroclaw::model::{MigrationRun, MigrationStatus, RunPhase, Tier};
-use zeroclaw::service::{HolderKind, Importer, Service, undo};
+use zeroclaw::service::{HolderKind, Importer, Service, ServiceError, undo};
 
 use super::before::{self, Before};
 use super::finding::{Finding, Level};
+use super::health::Health;
 use super::names::escaped;
 use super::phases::Run;
 use super::plan::Plan;
@@ -16,7 +19,9 @@ use super::scratch::{self, Scratch};
 use super::target::{await_writer, settled_plan};
 use super::task::{DoctorError, Task};
 use super::{preflight, safety};
-use zeroclaw::fs::Layout;
+
+/// How long to wait for another writer of the root.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Looks and changes nothing.
 pub(crate) async fn look(task: &Task) -> Result<Report, DoctorError> {
@@ -35,6 +40,7 @@ async fn look_whole(task: &Task) -> Result<Report, DoctorError> {
     let (target, plan) = settled_plan(task, scratch.path()).await?;
     let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
     report.findings.extend(target.findings);
+    report.findings.extend(target.health.findings);
     report.findings.extend(offer(task));
     Ok(report)
 }
@@ -96,11 +102,18 @@ pub(crate) async fn fix(task: &Task) -> Result<Report, DoctorError> {
     let scratch = Scratch::make()?;
     let looked = task.stop.or(settled_plan(task, scratch.path())).await;
     let (target, plan) = looked?;
-    let has_own_work = target.has_index_work || target.is_older || target.unfinished.is_some();
+    let has_own_work = target.has_index_work
+        || target.is_older
+        || target.unfinished.is_some()
+        || target.health.needs_writer();
     if !plan.has_work() && !has_own_work {
         let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
         report.mode = "fix";
         report.findings.extend(target.findings);
+        report.changed = target.health.has_work();
+        report
+            .findings
+            .extend(mended(task, target.health)?.findings);
         return Ok(report);
     }
     if let Some(what) = target.newer {
@@ -129,12 +142,41 @@ pub(crate) async fn fix(task: &Task) -> Result<Report, DoctorError> {
         let rebuilt = task.stop.or(rebuild_stale_indexes(&importer, tell)).await;
         done = rebuilt.and(done);
     }
+    for agent in target.health.agents_with_large_logs() {
+        // The last to close a database folds its log in.
+        drop(importer.read(&Tier::Agent(agent.clone())).await);
+    }
     let hidden = importer.hide_owner(&owner).await;
     importer.close().await;
     // What went wrong first is what counts: on a full disk the sign cannot be taken back either.
-    let report = done?;
+    let mut report = done?;
     hidden?;
+    target.health.mend();
+    // As it is now: what this run made, made as root in another user's home, is given back as well.
+    let after = Health::of(&task.root, None);
+    report.findings.extend(mended(task, after)?.findings);
     Ok(report)
+}
+
+/// Mends what needs no database, while nobody else writes the root; gives how it is then.
+fn mended(task: &Task, health: Health) -> Result<Health, DoctorError> {
+    if !health.has_work() {
+        return Ok(health);
+    }
+    let layout = Layout::new(task.root.clone());
+    let holder = Holder {
+        kind: HolderKind::Doctor,
+        since_ms: task.clock.now_ms(),
+    };
+    // Where nobody ever wrote, there is nobody to keep out, and no lock to make.
+    let lock = layout
+        .daemon_lock()
+        .exists()
+        .then(|| RootLock::exclusive(&layout, holder, LOCK_WAIT));
+    let lock = lock.transpose().map_err(ServiceError::from)?;
+    health.mend();
+    drop(lock);
+    Ok(Health::of(&task.root, None))
 }
 
 /// How this process shows itself in the control plane.

@@ -10,14 +10,17 @@ use zeroclaw::fs::{FsError, atomic, sidecars};
 
 use super::finding::{Finding, Level};
 use super::names::{Ending, escaped, split_name, unescaped};
+use super::owner::Owners;
+use super::results;
 use super::sources::ReadError;
 use super::sources::sqlite::{LegacyDb, is_sqlite};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::sessions_db;
-use super::sources::zeroclaw::surfaces::{Fate, Format, OTHERS, PLACES, SESSION_FOLDERS, Shape};
+use super::sources::zeroclaw::surfaces::{Fate, Format, PLACES, SESSION_FOLDERS, Shape};
 use super::split_log;
 use super::units::{hex, stable_id};
 
+mod others;
 mod told;
 
 use told::{elsewhere, emergency_stop, sealed_tokens, unknown_pairing};
@@ -122,6 +125,7 @@ pub(crate) fn root_tag(foreign: Option<&Path>) -> String {
 /// * `trace`: where the configuration says that the trace is, below the root or absolute.
 pub(crate) async fn scan(
     root: &Path,
+    owners: &Owners,
     scratch: &Path,
     trace: Option<&Path>,
 ) -> Result<Scan, FsError> {
@@ -144,9 +148,47 @@ pub(crate) async fn scan(
             store(root, &relative, Format::Trace, true, &mut scan)?;
         }
     }
+    results::scan(root, owners, scratch, &mut scan).await?;
     emergency_stop(root, &mut scan);
-    others(root, &mut scan)?;
+    keep_used_probes(root, scratch, &mut scan).await;
+    others::find(root, &mut scan)?;
     Ok(scan)
+}
+
+/// A database under a probe's name that holds rows is none: it is named, and stays.
+async fn keep_used_probes(root: &Path, scratch: &Path, scan: &mut Scan) {
+    let mut used = Vec::new();
+    for source in &scan.sources {
+        let is_probe = source.format == Format::SelfTestDb && is_sqlite(&source.path);
+        if is_probe && !has_no_rows(&source.path, scratch).await {
+            used.push(source.relative.clone());
+        }
+    }
+    scan.sources
+        .retain(|source| !used.contains(&source.relative));
+    scan.findings.extend(used.iter().map(|relative| {
+        let message = "a database that no table of old formats knows holds rows; left in place";
+        let finding = Finding::new(
+            "unknown-database",
+            Level::Warning,
+            escaped(relative),
+            message,
+        );
+        finding.with_remedy(format!(
+            "look into it: `sqlite3 {}`",
+            root.join(relative).display()
+        ))
+    }));
+}
+
+async fn has_no_rows(path: &Path, scratch: &Path) -> bool {
+    let read = async {
+        let mut db = LegacyDb::open(path, scratch).await?;
+        let is_empty = db.is_empty().await;
+        db.close().await;
+        is_empty
+    };
+    read.await.unwrap_or(false)
 }
 
 /// A trace in a place of its own, and its rotated parts beside it.
@@ -168,7 +210,8 @@ fn traces(root: &Path, trace: &Path) -> Result<Vec<PathBuf>, FsError> {
 }
 
 /// Paths below `root` that a pattern stands for; one without `*` stands for itself, there or not.
-fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
+pub(super) fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
+    let pattern = pattern.trim_end_matches('/');
     if !pattern.contains('*') {
         return Ok(vec![PathBuf::from(pattern)]);
     }
@@ -201,7 +244,8 @@ fn store(
     // Old programs left files under the names of stores that never held one.
     let is_decoy = matches!(format, Format::BrainDb | Format::ChannelArchive) && !is_sqlite(&path);
     let is_empty = std::fs::metadata(&path).is_ok_and(|meta| meta.len() == 0);
-    if format.is_sqlite() && (is_empty || is_decoy) {
+    let discarded = format.about().discarded;
+    if format.is_sqlite() && discarded.is_none() && (is_empty || is_decoy) {
         let message = "holds no database; left in place".to_owned();
         scan.findings.push(Finding::new(
             "no-database",
@@ -211,7 +255,10 @@ fn store(
         ));
         return Ok(());
     }
-    let mut source = source(root, relative, format, String::new(), Disposition::Import)?;
+    let disposition = discarded.map_or(Disposition::Import, |reason| {
+        Disposition::Discard(reason.to_owned())
+    });
+    let mut source = source(root, relative, format, String::new(), disposition)?;
     source.is_current_place = is_current_place;
     if format == Format::DevicesDb {
         scan.findings.extend(unknown_pairing(root)?);
@@ -263,21 +310,21 @@ fn lone_sidecars(
 }
 
 /// A link may lead anywhere, also to what another root owns: it is named, and a person decides.
-fn not_followed(relative: &Path) -> Finding {
+pub(super) fn not_followed(relative: &Path) -> Finding {
     let message = "is a link, which is not followed; nothing of it was taken";
     Finding::new("linked-source", Level::Warning, escaped(relative), message)
         .with_remedy("put the file itself in its place, then run `zeroclaw doctor --fix` again")
 }
 
-fn is_link(path: &Path) -> bool {
+pub(super) fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
-fn is_regular(path: &Path) -> bool {
+pub(super) fn is_regular(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
-fn source(
+pub(super) fn source(
     root: &Path,
     relative: &Path,
     format: Format,
@@ -416,7 +463,7 @@ fn session_files(
 }
 
 /// Names in a folder, by bytes.
-fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
+pub(super) fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(FsError::at("list", folder))? {
         names.push(entry.map_err(FsError::at("list", folder))?.file_name());
@@ -470,30 +517,6 @@ fn session_file(
     Ok(Some(found))
 }
 
-/// Finds files that no reader takes, by the table of known surfaces.
-fn others(root: &Path, scan: &mut Scan) -> Result<(), FsError> {
-    for (surface, pattern, fate) in OTHERS {
-        let parts: Vec<&str> = pattern.trim_end_matches('/').split('/').collect();
-        let mut found = vec![PathBuf::new()];
-        for part in &parts {
-            found = expand(root, &found, part)?;
-        }
-        for relative in found {
-            let (files, bytes) = measure(&root.join(&relative));
-            if files > 0 {
-                scan.others.push(Other {
-                    surface,
-                    relative,
-                    fate: *fate,
-                    files,
-                    bytes,
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Appends one part of a pattern to each path that has it.
 fn expand(root: &Path, found: &[PathBuf], part: &str) -> Result<Vec<PathBuf>, FsError> {
     let mut next = Vec::new();
@@ -520,19 +543,4 @@ fn expand(root: &Path, found: &[PathBuf], part: &str) -> Result<Vec<PathBuf>, Fs
         }
     }
     Ok(next)
-}
-
-/// Files below a path and their size; links are not followed.
-fn measure(path: &Path) -> (u64, u64) {
-    let files = walkdir::WalkDir::new(path)
-        .into_iter()
-        .filter_map(Result::ok);
-    files
-        .filter(|entry| !entry.file_type().is_dir())
-        .fold((0, 0), |(files, bytes), entry| {
-            (
-                files + 1,
-                bytes + entry.metadata().map_or(0, |meta| meta.len()),
-            )
-        })
 }

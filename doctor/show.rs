@@ -68,21 +68,49 @@ fn show_findings(context: &Context, findings: &[Finding]) -> Result<(), CliError
     Ok(())
 }
 
+/// What was done or waits, what was seen, and what to do next: one line.
 fn verdict(report: &Report) -> String {
-    let total = &report.total;
+    let mut text = outcome(report);
     let count = |level| {
-        report
+        let of_level = report
             .findings
             .iter()
-            .filter(|finding| finding.level == level)
-            .count()
+            .filter(|finding| finding.level == level);
+        of_level.count()
     };
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
-    let rest = if errors + warnings == 0 {
-        String::new()
-    } else {
-        format!("; {errors} errors, {warnings} warnings")
+    let told = |count: usize, one: &str| match count {
+        1 => format!("1 {one}"),
+        many => format!("{many} {one}s"),
     };
+    text.push_str(&format!(
+        "; {}, {}, {} advice",
+        told(errors, "error"),
+        told(warnings, "warning"),
+        count(Level::Advice)
+    ));
+    if let Some(next) = next(report) {
+        text.push_str(&format!("; next: {next}"));
+    }
+    text
+}
+
+/// The command to go on with: what waits, else the remedy of the gravest finding that has one.
+fn next(report: &Report) -> Option<String> {
+    if report.mode == "look" && report.has_pending() {
+        return Some("zeroclaw doctor --fix".to_owned());
+    }
+    let mut findings: Vec<&Finding> = report.findings.iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    findings.iter().find_map(|finding| {
+        let commands = finding.remedy.as_deref()?.split('`').skip(1).step_by(2);
+        let ours = commands.filter(|command| command.starts_with("zeroclaw "));
+        ours.map(str::to_owned).next()
+    })
+}
+
+fn outcome(report: &Report) -> String {
+    let total = &report.total;
     if report.mode == "look" {
         let pending = report
             .sources
@@ -90,19 +118,19 @@ fn verdict(report: &Report) -> String {
             .filter(|source| matches!(source.action, Action::Import | Action::Archive))
             .count();
         return if pending == 0 {
-            format!("nothing to import{rest}")
+            "nothing to import".to_owned()
         } else {
             format!(
-                "{} records in {pending} sources wait for `zeroclaw doctor --fix`; nothing was changed{rest}",
+                "{} records in {pending} sources wait for `zeroclaw doctor --fix`; nothing was changed",
                 total.records
             )
         };
     }
     if !report.changed {
-        return format!("nothing to do; nothing was changed{rest}");
+        return "nothing to do; nothing was changed".to_owned();
     }
     let mut text = format!(
-        "{} records: {} imported, {} already present, {} merged, {} refused{rest}",
+        "{} records: {} imported, {} already present, {} merged, {} refused",
         total.records, total.imported, total.present, total.merged, total.refused
     );
     if let Some(run) = &report.run {

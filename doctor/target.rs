@@ -8,7 +8,9 @@ use zeroclaw::model::{BackupFreshness, CheckOutcome, MigrationRun};
 use zeroclaw::service::{Service, ServiceError, StatusReport};
 
 use super::finding::{Finding, Level};
+use super::health::Health;
 use super::plan::{Earlier, Plan};
+use super::roots;
 use super::task::{DoctorError, Task};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -29,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) newer: Option<String>,
     /// Some tier has an older schema.
     pub(crate) is_older: bool,
+    /// How the root is beside what is in it.
+    pub(crate) health: Health,
 }
 
 async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
@@ -40,6 +44,7 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
         has_stale_index: false,
         newer: None,
         is_older: false,
+        health: Health::default(),
     };
     let service = match Service::look(&task.root, task.clock.clone()).await {
         Ok(service) => service,
@@ -53,6 +58,8 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
             );
             let remedy = "`zeroclaw init` makes a fresh one; `zeroclaw doctor --fix` makes one where something is imported";
             target.findings.push(finding.with_remedy(remedy));
+            target.health = Health::of(&task.root, None);
+            target.findings.extend(roots::look(task, &target.earlier));
             return Ok(target);
         }
         Err(error) => return Err(error.into()),
@@ -92,6 +99,8 @@ async fn look_at_target(task: &Task) -> Result<Target, DoctorError> {
         target.unfinished = service.unfinished_run().await?;
     }
     service.close().await;
+    target.health = Health::of(&task.root, Some(&status));
+    target.findings.extend(roots::look(task, &target.earlier));
     if let Some(run) = &target.unfinished {
         let finding = Finding::new(
             "unfinished-run",

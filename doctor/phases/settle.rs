@@ -1,7 +1,8 @@
 //! The end of a run's sources: moved aside or kept, each with its receipt.
 
 use serde_json::json;
-use zeroclaw::model::{SourceReceipt, SourceStatus};
+use sha2::{Digest, Sha256};
+use zeroclaw::model::{KindCount, SourceReceipt, SourceStatus};
 
 use super::Run;
 use crate::doctor::apply::Applied;
@@ -9,9 +10,10 @@ use crate::doctor::names::{escaped, unescaped};
 use crate::doctor::plan::{Action, Plan, PlannedSource};
 use crate::doctor::report::Report;
 use crate::doctor::retire;
-use crate::doctor::scan::{self, LONE_SIDECAR, Source};
-use crate::doctor::sources::zeroclaw::surfaces::FORMATS;
+use crate::doctor::scan::{self, LONE_SIDECAR, Other, Source};
+use crate::doctor::sources::zeroclaw::surfaces::{FORMATS, Fate};
 use crate::doctor::task::DoctorError;
+use crate::doctor::units::hex;
 
 impl Run<'_> {
     /// Moves proven sources aside, or keeps those of a foreign root, and settles their receipts.
@@ -49,6 +51,38 @@ impl Run<'_> {
         report.findings.retain(|finding| {
             finding.code != LONE_SIDECAR || root.join(unescaped(&finding.place)).exists()
         });
+        Ok(())
+    }
+
+    /// Puts on record what stays a file: by its place alone, since people go on changing it.
+    pub(super) async fn record_kept(&self, plan: &Plan) -> Result<(), DoctorError> {
+        let kept = plan.others.iter().filter(|other| other.fate == Fate::Kept);
+        let receipt = |other: &Other| {
+            let path = escaped(&other.relative);
+            // Of its size and place, not of its bytes: keys are among these files.
+            let told = format!(
+                "{}\0{path}\0{}\0{}",
+                other.surface, other.files, other.bytes
+            );
+            SourceReceipt {
+                source_key: format!("{}:kept:{}:{path}", self.task.tag(), other.surface),
+                migration_kind: "zeroclaw.kept".to_owned(),
+                source_path: path,
+                target_table: "none".to_owned(),
+                source_sha256: hex(&Sha256::digest(told)),
+                source_size_bytes: i64::try_from(other.bytes).unwrap_or(i64::MAX),
+                total: KindCount::default(),
+                last_run_id: self.record.id.clone(),
+                status: SourceStatus::Kept,
+                imported_at_ms: self.task.clock.now_ms(),
+                removed_source: false,
+                retired_path: None,
+                report_json: json!({ "surface": other.surface, "files": other.files }).to_string(),
+            }
+        };
+        self.importer
+            .put_receipts(kept.map(receipt).collect())
+            .await?;
         Ok(())
     }
 
@@ -112,7 +146,15 @@ impl Run<'_> {
                 format.about().stays
                     && receipt.migration_kind == format!("zeroclaw.{}", format.surface())
             }) || receipt.source_path.starts_with('/');
-            if stays || self.task.from.is_some() {
+            if self.task.from.is_some() {
+                continue;
+            }
+            if stays {
+                // What named its place may be gone by now, and it is not found again.
+                if receipt.status == SourceStatus::Verified {
+                    receipt.status = SourceStatus::Kept;
+                    found.push(receipt);
+                }
                 continue;
             }
             let source = scan::moved(self.task.source_root(), &receipt.source_path);

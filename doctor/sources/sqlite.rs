@@ -78,6 +78,30 @@ impl LegacyDb {
             .await?)
     }
 
+    /// Whether it holds nothing that anybody wrote: no rows but those that making it leaves.
+    pub(crate) async fn is_empty(&mut self) -> Result<bool, ReadError> {
+        let tables: Vec<String> = sqlx::query_scalar(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+             AND name NOT IN ('agents', 'schema_version', 'memory_meta') AND name NOT LIKE 'memories\\_fts%' ESCAPE '\\'",
+        )
+        .fetch_all(&mut self.conn)
+        .await?;
+        for table in tables {
+            // Safe: the name comes from the schema itself and is quoted.
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM \"{}\")",
+                table.replace('"', "\"\"")
+            );
+            let has_rows: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
+                .fetch_one(&mut self.conn)
+                .await?;
+            if has_rows {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Closes it.
     pub(crate) async fn close(self) {
         // Read only: there is nothing that could be lost.

@@ -150,6 +150,12 @@ const AGENT: &[(&str, Decision)] = &[
         Keep("what tools were given and gave, as in transcripts"),
     ),
     (
+        "vfs_entries",
+        Keep("files of the agent: its own work, told to be inside"),
+    ),
+    ("vfs_chunks", Keep("bytes of larger files of the agent")),
+    ("vfs_entries_fts", Keep("words of vfs_entries")),
+    (
         "memory_index_sources",
         Keep("names and digests of indexed files"),
     ),

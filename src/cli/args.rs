@@ -9,7 +9,7 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 use super::logging::LogLevel;
 use super::{
     CliError, Context, Exit, agent, audit, backup, cost, cron, db, device, flow, init, knowledge,
-    logs, memory, session, status,
+    logs, memory, session, status, task,
 };
 
 /// When to use colour.
@@ -73,8 +73,12 @@ pub(crate) enum Command {
     Agents(agent::AgentsCommand),
     #[command(display_order = 11, subcommand)]
     Sessions(session::SessionsCommand),
+    #[command(display_order = 14, subcommand)]
+    Vfs(super::vfs::VfsCommand),
     #[command(display_order = 12, subcommand)]
     Cron(cron::CronCommand),
+    #[command(display_order = 14, subcommand)]
+    Tasks(task::TasksCommand),
     #[command(display_order = 13, subcommand)]
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
@@ -107,8 +111,10 @@ impl Command {
             Self::Status(args) => args.run(context).await,
             Self::Agents(command) => command.run(context).await,
             Self::Sessions(command) => command.run(context).await,
+            Self::Vfs(command) => command.run(context).await,
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
+            Self::Tasks(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
             Self::Costs(args) => args.run(context).await,
             Self::Logs(args) => args.run(context).await,

@@ -27,6 +27,8 @@ mod moment;
 pub(crate) mod output;
 mod session;
 mod status;
+mod task;
+mod vfs;
 
 pub(crate) use args::{Command, Globals};
 pub(crate) use carrier::ask;

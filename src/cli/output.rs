@@ -5,8 +5,10 @@
 //! `| head` does, is no failure: what is left unsaid is dropped and the command ends as it would have.
 
 use std::io::{self, IsTerminal, Write};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as TaskContext, Poll};
 
 use serde::Serialize;
 
@@ -104,6 +106,12 @@ impl Out {
             return self.text(&String::from_utf8_lossy(bytes));
         }
         self.bytes(bytes)
+    }
+
+    /// Takes stored bytes piece by piece, as [`Out::stored`] does. When the reader has gone it fails, so that whoever
+    /// writes stops.
+    pub(crate) fn sink(&self) -> Sink<'_> {
+        Sink(self)
     }
 
     /// Prints text, line breaks kept, other control characters made visible.
@@ -237,6 +245,33 @@ impl Out {
     /// Nobody is left to be told that stderr cannot be written.
     fn talk(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+/// stdout for a stream of bytes.
+#[derive(Debug)]
+pub(crate) struct Sink<'a>(&'a Out);
+
+impl tokio::io::AsyncWrite for Sink<'_> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut TaskContext<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let printed = self.0.stored(bytes);
+        Poll::Ready(match printed {
+            Ok(()) if self.0.is_closed() => Err(io::ErrorKind::BrokenPipe.into()),
+            Ok(()) => Ok(bytes.len()),
+            Err(_) => Err(io::Error::other("cannot write to stdout")),
+        })
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -9,9 +9,10 @@ use crate::model::CheckOutcome;
 const MAX_LINES: usize = 20;
 
 /// The full-text indexes of an agent's tier, each an external-content FTS5 table.
-pub const FULL_TEXT_INDEXES: [&str; 3] = [
+pub const FULL_TEXT_INDEXES: [&str; 4] = [
     "transcript_events_fts",
     "memories_fts",
+    "vfs_entries_fts",
     "memory_index_chunks_fts",
 ];
 

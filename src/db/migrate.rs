@@ -110,9 +110,10 @@ const AGENT: &[(&str, &str)] = &[
         "tool_artifacts",
         include_str!("../../migrations/agent/0006_tool_artifacts.sql"),
     ),
+    ("vfs", include_str!("../../migrations/agent/0007_vfs.sql")),
     (
         "memory_index",
-        include_str!("../../migrations/agent/0007_memory_index.sql"),
+        include_str!("../../migrations/agent/0008_memory_index.sql"),
     ),
 ];
 

@@ -27,7 +27,7 @@ pub use check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_rela
 pub use copy::{DbCopy, Erase, Erased};
 pub use error::{DbError, DbErrorKind, OpenError};
 pub use migrate::{Release, known_version, tables_of};
-pub use open::{Access, Db, Durability, Reader, WriteAccess};
+pub use open::{Access, Db, Durability, ReadTx, Reader, WriteAccess};
 pub use rows::TableRows;
 pub use snapshot::{SnapshotGate, SnapshotRun, SnapshotSource, open_snapshot};
 pub use tx::{BulkTx, WriteTx};

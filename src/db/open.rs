@@ -23,6 +23,9 @@ use crate::model::Tier;
 /// A connection that reads; it goes back to its pool when dropped.
 pub type Reader = PoolConnection<Sqlite>;
 
+/// A connection that sees one instant for as long as it is kept; the log grows meanwhile.
+pub type ReadTx = sqlx::Transaction<'static, Sqlite>;
+
 /// How long to wait for another process that migrates the same file.
 const MIGRATE_WAIT: Duration = Duration::from_secs(30);
 
@@ -226,6 +229,18 @@ impl Db {
     pub async fn read(&self) -> Result<Reader, DbError> {
         self.readers
             .acquire()
+            .await
+            .map_err(|error| DbError::from(error).at(&self.path))
+    }
+
+    /// A connection that sees the database as it is now, whatever is written meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Db::read`].
+    pub async fn read_instant(&self) -> Result<ReadTx, DbError> {
+        self.readers
+            .begin()
             .await
             .map_err(|error| DbError::from(error).at(&self.path))
     }

@@ -239,7 +239,8 @@ pub enum RootError {
     },
 }
 
-/// Finds the root: the flag, `ZEROCLAW_CONFIG_DIR`, `ZEROCLAW_DATA_DIR`, `ZEROCLAW_WORKSPACE`, `~/.zeroclaw`, in this order.
+/// Finds the root: the flag, `ZEROCLAW_CONFIG_DIR`, `ZEROCLAW_DATA_DIR`, `ZEROCLAW_WORKSPACE`, on macOS the folder of the
+/// Homebrew that holds the program, `~/.zeroclaw`, in this order.
 ///
 /// The last two variables name a data folder. The root is that folder itself if it holds a configuration; else the
 /// `.zeroclaw` beside it, if that holds one or the folder is called `data` or `workspace`; else the folder itself.
@@ -271,10 +272,28 @@ pub fn resolve_root(
     if let Some(path) = set("ZEROCLAW_DATA_DIR").or_else(|| set("ZEROCLAW_WORKSPACE")) {
         return Ok(root_near(&full(path)?));
     }
+    if let Some(root) = std::env::current_exe()
+        .ok()
+        .filter(|_| cfg!(target_os = "macos"))
+        .and_then(|program| homebrew_root(&program))
+    {
+        return Ok(root);
+    }
     match home {
         Some(home) => absolute(&home.join(ROOT_FOLDER)),
         None => Err(RootError::NoHome),
     }
+}
+
+/// The root of a program that Homebrew installed: `<prefix>/var/zeroclaw`, where `<prefix>/Cellar` holds the program.
+fn homebrew_root(program: &Path) -> Option<PathBuf> {
+    let real = program
+        .canonicalize()
+        .unwrap_or_else(|_| program.to_owned());
+    let cellar = real
+        .ancestors()
+        .find(|folder| folder.file_name().is_some_and(|name| name == "Cellar"))?;
+    Some(cellar.parent()?.join("var/zeroclaw"))
 }
 
 /// Replaces a leading `~` by the home folder; leaves `~name` and everything else as it is.

@@ -4,6 +4,7 @@
 //! [`atomic`]. The operating system's lock on a root is taken in [`lock`]. Nothing here reads what a file holds.
 
 pub mod atomic;
+mod beneath;
 mod error;
 mod fault;
 pub mod layout;
@@ -11,6 +12,7 @@ pub mod lock;
 pub mod process;
 pub mod space;
 
+pub use beneath::{Beneath, Found, Taken};
 pub use error::{FsError, FsErrorKind};
 pub use fault::fault;
 pub use layout::{Layout, RootError, resolve_root, sidecars};

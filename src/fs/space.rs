@@ -122,11 +122,21 @@ pub fn is_writable(path: &Path) -> bool {
 /// [`FsError`] when `path` cannot be followed, or the mount table cannot be read.
 pub fn filesystem(path: &Path) -> Result<FilesystemKind, FsError> {
     let existing = nearest_existing(path)?;
-    match std::fs::read(MOUNTINFO) {
+    let table = mount_table();
+    match std::fs::read(&table) {
         Ok(mounts) => Ok(filesystem_from_mountinfo(&mounts, &existing)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FilesystemKind::Local),
-        Err(error) => Err(FsError::at("read", Path::new(MOUNTINFO))(error)),
+        Err(error) => Err(FsError::at("read", &table)(error)),
     }
+}
+
+/// The mount table; with debug assertions `ZEROCLAW_MOUNTINFO` may name another one, so that tests need no mounts.
+fn mount_table() -> PathBuf {
+    #[cfg(any(debug_assertions, feature = "fault-points"))]
+    if let Some(table) = std::env::var_os("ZEROCLAW_MOUNTINFO") {
+        return PathBuf::from(table);
+    }
+    PathBuf::from(MOUNTINFO)
 }
 
 /// Finds the mount that `path` (absolute, without links) is on in the text of `/proc/self/mountinfo`.

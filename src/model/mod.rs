@@ -27,6 +27,7 @@ mod task_record;
 mod tier;
 mod tool_artifact;
 mod transcript;
+mod vfs;
 
 pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
@@ -59,6 +60,10 @@ pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use tool_artifact::{ToolArtifact, ToolArtifactKind};
 pub use transcript::{Event, NewEvent, SearchHit};
+pub use vfs::{
+    MAX_NAMESPACE_BYTES, MAX_VFS_NAME_BYTES, MAX_VFS_PATH_BYTES, VfsEntry, VfsHit, VfsKind,
+    VfsNameError, VfsNamespace, VfsPath, VfsTree,
+};
 
 /// Gives an enum stored as text its column form, both ways.
 macro_rules! text_enum {

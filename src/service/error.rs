@@ -60,6 +60,9 @@ pub enum ServiceError {
     /// An agent was not moved.
     #[error(transparent)]
     Move(#[from] super::agent_move::MoveError),
+    /// A file or folder was not read or changed.
+    #[error(transparent)]
+    Vfs(#[from] super::vfs::VfsError),
 }
 
 impl From<DbError> for ServiceError {
@@ -86,6 +89,7 @@ impl ServiceError {
             Self::Config(_) => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
             Self::Move(error) => error.kind(),
+            Self::Vfs(error) => error.kind(),
         }
     }
 
@@ -105,6 +109,7 @@ impl ServiceError {
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::Vfs(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

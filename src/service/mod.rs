@@ -26,8 +26,10 @@ mod open;
 mod request;
 mod session;
 mod status;
+mod task;
 mod tool_artifact;
 pub mod undo;
+mod vfs;
 
 pub use agent::AgentOverview;
 pub use cost::{CostPage, CostReport};
@@ -40,6 +42,8 @@ pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
+pub use task::{GoalOverview, TaskOutput, TaskOverview};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentOverview, CostPage, CostReport, FlowOverview, KnowledgeOverview, RunHistory, SearchAnswer,
-    SessionTranscript, StatusReport,
+    AgentOverview, CostPage, CostReport, FlowOverview, GoalOverview, KnowledgeOverview, RunHistory,
+    SearchAnswer, SessionTranscript, StatusReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
     CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit,
     KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord,
-    SessionStatus, TaskRun, TierCheck, ToolArtifact,
+    SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
 };
+use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
 /// A question to the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +118,50 @@ pub enum Request {
         job: Option<String>,
         /// Cursor of an earlier page.
         before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Background work, newest start first; runs of scheduled jobs only where they are asked for.
+    #[serde(rename = "tasks.list")]
+    TasksList {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only of this kind.
+        kind: Option<TaskOwnerKind>,
+        /// Only in this state.
+        status: Option<TaskStatus>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One task and all that belongs to it.
+    #[serde(rename = "tasks.show")]
+    TasksShow {
+        /// Its id, or the start of it.
+        task: String,
+    },
+    /// What a task gave, whole.
+    #[serde(rename = "tasks.output")]
+    TasksOutput {
+        /// Its id, or the start of it.
+        task: String,
+        /// Which output, where there are several.
+        path: Option<String>,
+    },
+    /// Goals by task.
+    #[serde(rename = "tasks.goals")]
+    TasksGoals {
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Ends that were decided and are not settled, by task.
+    #[serde(rename = "tasks.settlements")]
+    TasksSettlements {
+        /// Cursor of an earlier page.
+        after: Option<String>,
         /// Rows of a page.
         limit: PageLimit,
     },
@@ -245,6 +290,40 @@ pub enum Request {
         /// Most hits.
         limit: PageLimit,
     },
+    /// Trees of files an agent has.
+    #[serde(rename = "vfs.trees")]
+    VfsTrees {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// Files and folders in a folder, by path.
+    #[serde(rename = "vfs.list")]
+    VfsList {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The folder.
+        path: VfsPath,
+        /// All below it too.
+        recursive: bool,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Files whose name or text hold all words of a text.
+    #[serde(rename = "vfs.search")]
+    VfsSearch {
+        /// The agent.
+        agent: AgentId,
+        /// Only in this tree.
+        namespace: Option<VfsNamespace>,
+        /// The words.
+        text: String,
+        /// Most hits.
+        limit: PageLimit,
+    },
     /// Entries of files that hold memories, all or those that hold all words of a text.
     #[serde(rename = "memory.indexed")]
     MemoryIndexed {
@@ -304,6 +383,14 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// One task.
+    Task(TaskOverview),
+    /// What a task gave.
+    TaskOutput(TaskOutput),
+    /// Goals.
+    Goals(Page<GoalOverview>),
+    /// Ends that are not settled.
+    Settlements(Page<TaskSettlement>),
     /// Devices.
     Devices(Vec<PairedDevice>),
     /// Costs.
@@ -326,6 +413,12 @@ pub enum Response {
     Audit(Page<AuditEvent>),
     /// Memories.
     Memories(Page<MemoryHit>),
+    /// Trees of files.
+    VfsTrees(Vec<VfsTree>),
+    /// Files and folders.
+    VfsEntries(Page<VfsEntry>),
+    /// Files that were found.
+    VfsHits(Vec<VfsHit>),
     /// Entries of files that hold memories.
     Indexed(Vec<IndexedHit>),
     /// Checks.

@@ -17,3 +17,4 @@ mod guard;
 mod schema;
 mod store;
 mod support;
+mod vfs;

@@ -25,6 +25,10 @@ pub(crate) enum Format {
     DeletedAgent,
     /// `jobs.db`.
     CronDb,
+    /// `control_plane.db`.
+    ControlDb,
+    /// `delegate_results/<task id>.json`.
+    ResultFile,
     /// `devices.db`.
     DevicesDb,
     /// `runs.db` of standing procedures.
@@ -41,6 +45,12 @@ pub(crate) enum Format {
     Costs,
     /// `runtime-trace.jsonl` and its rotated parts.
     Trace,
+    /// A cache, plain.
+    Cache,
+    /// A cache in a database.
+    CacheDb,
+    /// `memory.db`, the empty probe of the old program's self-test.
+    SelfTestDb,
 }
 
 /// All formats this release reads.
@@ -54,6 +64,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::Markdown,
     Format::DeletedAgent,
     Format::CronDb,
+    Format::ControlDb,
+    Format::ResultFile,
     Format::DevicesDb,
     Format::PairedTokens,
     Format::Costs,
@@ -62,6 +74,9 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::HeartbeatDb,
     Format::KnowledgeDb,
     Format::AuditDb,
+    Format::Cache,
+    Format::CacheDb,
+    Format::SelfTestDb,
 ];
 
 /// What a file looks like from outside.
@@ -85,6 +100,8 @@ pub(crate) struct Surface {
     /// Whether its files stay where they are once their records are in: a person's own, or a program's
     /// that is still there.
     pub(crate) stays: bool,
+    /// Why nothing of it comes in: it is moved aside with a receipt, and can be made anew.
+    pub(crate) discarded: Option<&'static str>,
 }
 
 const fn surface(name: &'static str, table: &'static str, shape: Shape) -> Surface {
@@ -93,6 +110,14 @@ const fn surface(name: &'static str, table: &'static str, shape: Shape) -> Surfa
         table,
         shape,
         stays: false,
+        discarded: None,
+    }
+}
+
+const fn discarded(name: &'static str, shape: Shape, reason: &'static str) -> Surface {
+    Surface {
+        discarded: Some(reason),
+        ..surface(name, "none", shape)
     }
 }
 
@@ -115,6 +140,8 @@ impl Format {
             },
             Self::DeletedAgent => surface("deleted-agents", "memories", Plain),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::ControlDb => surface("tasks", "task_runs", Database),
+            Self::ResultFile => surface(RESULTS, "run_artifacts", Plain),
             Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
             Self::SopDb => surface("flows", "flow_runs", Database),
             Self::HeartbeatDb => surface("heartbeat", "task_runs", Database),
@@ -126,6 +153,9 @@ impl Format {
             },
             Self::Costs => surface("costs", "usage_costs", Plain),
             Self::Trace => surface("logs", "diagnostic_events", Plain),
+            Self::Cache => discarded("caches", Plain, "a cache, which is no state"),
+            Self::CacheDb => discarded("cache-databases", Database, "a cache, which is no state"),
+            Self::SelfTestDb => discarded("self-test", Database, "the empty probe of a self-test"),
         }
     }
 
@@ -150,6 +180,22 @@ impl Format {
         self.about().shape == Shape::Database
     }
 }
+
+/// Name of the surface of results, also for files among them that are none.
+pub(crate) const RESULTS: &str = "delegate-results";
+
+/// Folders that results of background work lie in, without those of agents and of sessions elsewhere.
+pub(crate) const RESULT_FOLDERS: [&str; 3] = [
+    "data/delegate_results",
+    "agents/*/workspace/delegate_results",
+    "workspace/delegate_results",
+];
+
+/// Stores that name folders outside the root where results may lie.
+pub(crate) const STORES_OF_FOLDERS: [&str; 2] = [
+    "data/sessions/acp-sessions.db",
+    "workspace/sessions/acp-sessions.db",
+];
 
 /// Folders of session stores, oldest generation first.
 pub(crate) const SESSION_FOLDERS: [&str; 2] = ["workspace/sessions", "data/sessions"];
@@ -181,7 +227,7 @@ const fn lost_place(format: Format, pattern: &'static str) -> Place {
     }
 }
 
-/// Places of everything but sessions, in the order in which they come in: of one store the newest
+/// Places of everything but sessions and results, in the order in which they come in: of one store the newest
 /// generation first, and what others point to before them.
 pub(crate) const PLACES: &[Place] = &[
     // Oldest first, as all sessions: order is history.
@@ -199,6 +245,12 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::ControlDb, "data/control_plane.db"),
+    lost_place(
+        Format::ControlDb,
+        "agents/default/workspace/control_plane.db",
+    ),
+    place(Format::ControlDb, "workspace/control_plane.db"),
     place(Format::Markdown, "agents/*/workspace/MEMORY.md"),
     place(Format::Markdown, "agents/*/workspace/memory/*.md"),
     place(Format::Markdown, "data/MEMORY.md"),
@@ -247,6 +299,33 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::AuditDb, "data/memory/audit.db"),
     place(Format::AuditDb, "agents/default/workspace/memory/audit.db"),
     place(Format::AuditDb, "workspace/memory/audit.db"),
+    place(Format::Cache, "data/state/models_cache.json"),
+    place(Format::Cache, "workspace/state/models_cache.json"),
+    place(Format::Cache, "agents/*/workspace/state/models_cache.json"),
+    place(Format::Cache, "data/state/slash-commands.json"),
+    place(Format::Cache, "workspace/state/slash-commands.json"),
+    place(
+        Format::Cache,
+        "agents/*/workspace/state/slash-commands.json",
+    ),
+    place(Format::Cache, "data/state/memory_hygiene_state.json"),
+    place(Format::Cache, "workspace/state/memory_hygiene_state.json"),
+    place(Format::Cache, ".selftest_probe"),
+    place(Format::Cache, "data/.selftest_probe"),
+    place(Format::Cache, "workspace/.selftest_probe"),
+    place(Format::Cache, "agents/*/workspace/.selftest_probe"),
+    place(Format::Cache, ".zeroclaw_doctor_probe_*"),
+    place(Format::Cache, "data/.zeroclaw_doctor_probe_*"),
+    place(Format::Cache, "workspace/.zeroclaw_doctor_probe_*"),
+    place(Format::Cache, "agents/*/workspace/.zeroclaw_doctor_probe_*"),
+    place(Format::CacheDb, "data/memory/response_cache.db"),
+    place(Format::CacheDb, "workspace/memory/response_cache.db"),
+    place(
+        Format::CacheDb,
+        "agents/default/workspace/memory/response_cache.db",
+    ),
+    place(Format::SelfTestDb, "data/memory.db"),
+    place(Format::SelfTestDb, "workspace/memory.db"),
 ];
 
 /// What is to happen with a file that no reader takes.
@@ -264,50 +343,10 @@ pub(crate) enum Fate {
 ///
 /// In a pattern `*` stands for any part of one name, and a `/` at the end for all below.
 pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
-    ("config", "config.toml", Fate::Kept),
-    ("config", "config.toml.bak", Fate::Kept),
-    ("config", "config.toml.backup", Fate::Kept),
-    ("secret key", ".secret_key", Fate::Kept),
-    ("secret key", "data/.secret_key", Fate::Kept),
-    ("control plane", "data/control_plane.db", Fate::Later),
-    ("delegate results", "data/delegate_results/", Fate::Later),
-    (
-        "delegate results",
-        "workspace/delegate_results/",
-        Fate::Later,
-    ),
-    (
-        "delegate results",
-        "agents/*/workspace/delegate_results/",
-        Fate::Later,
-    ),
     ("emergency stop", "estop-state.json", Fate::Kept),
     (
         "files of deleted agents",
         "data/agents/_deleted/*/workspace/",
         Fate::Kept,
-    ),
-    ("memory snapshot", "data/MEMORY_SNAPSHOT.md", Fate::Kept),
-    ("audit log", "audit.log", Fate::Kept),
-    ("web logins", "data/webauthn_credentials.json", Fate::Kept),
-    ("provider logins", "auth-profiles.json", Fate::Kept),
-    ("one-time password", "otp-secret", Fate::Kept),
-    ("ACP bridge", "acp-bridge-token", Fate::Kept),
-    ("channel logins", "state/matrix/", Fate::Kept),
-    ("channel logins", "state/whatsapp-web/", Fate::Kept),
-    (
-        "response cache",
-        "data/memory/response_cache.db",
-        Fate::Ignored,
-    ),
-    ("self-test leftover", "data/memory.db", Fate::Ignored),
-    ("liveness", "state/daemon_state.json", Fate::Ignored),
-    ("liveness", "data/daemon.sock", Fate::Ignored),
-    ("liveness", "data/daemon.sock.lock", Fate::Ignored),
-    ("model cache", "data/state/models_cache.json", Fate::Ignored),
-    (
-        "hygiene state",
-        "data/state/memory_hygiene_state.json",
-        Fate::Ignored,
     ),
 ];

@@ -162,3 +162,14 @@ fn a_data_folder_leads_to_the_root_it_belongs_to() {
     fs::write(base.join("data/config.toml"), "").unwrap();
     assert_eq!(near("data"), base.join("data"));
 }
+
+#[test]
+fn a_program_of_homebrew_has_its_root_beside_the_cellar() {
+    let of = |program: &str| homebrew_root(Path::new(program));
+
+    assert_eq!(
+        of("/opt/nowhere/Cellar/zeroclaw/0.8.4/bin/zeroclaw"),
+        Some(PathBuf::from("/opt/nowhere/var/zeroclaw"))
+    );
+    assert_eq!(of("/usr/bin/zeroclaw"), None);
+}

@@ -9,3 +9,4 @@ pub mod search;
 pub mod session;
 pub mod tool_artifact;
 pub mod transcript;
+pub mod vfs;

@@ -121,10 +121,16 @@ impl State {
         usize::try_from(sqlite::number(store, &query)).unwrap()
     }
 
+    /// Places of what stays a file, as put on record.
+    pub(super) fn kept(&self) -> Vec<String> {
+        let query = "SELECT source_path FROM migration_sources WHERE migration_kind = 'zeroclaw.kept' ORDER BY 1";
+        sqlite::rows(&self.global(), query).concat()
+    }
+
     /// Receipts by path of the source: status, then records, imported, present, merged, refused.
     pub(super) fn receipts(&self) -> Vec<(String, String, [u64; 5])> {
         let query = "SELECT source_path, status, source_record_count, imported_count, present_count, merged_count,
-                refused_count FROM migration_sources ORDER BY source_path, source_key";
+                refused_count FROM migration_sources WHERE migration_kind <> 'zeroclaw.kept' ORDER BY source_path, source_key";
         let number = |text: &String| text.parse().unwrap();
         sqlite::rows(&self.global(), query)
             .iter()
@@ -159,11 +165,7 @@ impl State {
             if tier == self.global() {
                 continue;
             }
-            for index in [
-                "transcript_events_fts",
-                "memories_fts",
-                "memory_index_chunks_fts",
-            ] {
+            for index in zeroclaw::db::FULL_TEXT_INDEXES {
                 if let Err(error) = sqlite::check_index(&tier, index) {
                     found.push(format!("{name}: {index}: {error}"));
                 }

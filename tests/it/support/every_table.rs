@@ -185,6 +185,22 @@ const AGENT: &[(&str, Values)] = &[
         ],
     ),
     (
+        "vfs_entries",
+        &[
+            ("entry_no", "7"),
+            ("path", "'notes/tide.md'"),
+            ("parent", "'notes'"),
+            ("kind", "'file'"),
+            ("size_bytes", "4"),
+            ("chunk_bytes", "NULL"),
+            ("is_executable", "1"),
+            ("is_text", "1"),
+            ("is_opaque", "0"),
+            ("content_blob", "x'74696465'"),
+        ],
+    ),
+    ("vfs_chunks", &[("entry_no", "7")]),
+    (
         "memory_index_sources",
         &[
             ("source_no", "1"),

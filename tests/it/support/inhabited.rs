@@ -1,5 +1,6 @@
 //! A root with something of everything in it, made through the library.
 
+mod background;
 mod records;
 mod spent;
 
@@ -12,7 +13,8 @@ use zeroclaw::model::{
     SessionScope, SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin,
     TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
-use zeroclaw::service::{Clock, HolderKind, Importer, Service};
+use zeroclaw::model::{VfsNamespace, VfsPath};
+use zeroclaw::service::{Clock, HolderKind, Importer, Service, WriteMode};
 use zeroclaw::store::agent::{memory, memory_index, session, tool_artifact, transcript};
 use zeroclaw::store::global::{acp, backup, cron, task};
 
@@ -104,9 +106,25 @@ async fn fill_agents(importer: &Importer) {
     .await;
     tx.commit().await.unwrap();
 
+    store_files(importer).await;
     for id in ["atlas", "brook"] {
         importer.index(&agent(id)).await.unwrap();
     }
+}
+
+async fn store_files(importer: &Importer) {
+    let tree = VfsNamespace::default();
+    let vfs = importer.service().vfs(&agent("atlas"), tree).await.unwrap();
+    for (path, text) in [
+        ("log/tide.md", "the tide turns at nine"),
+        ("hostile", HOSTILE),
+    ] {
+        let path = VfsPath::new(path).unwrap();
+        let written = vfs.write(&path, text.into(), WriteMode::default());
+        written.await.unwrap();
+    }
+    let hostile = VfsPath::new(&format!("log/{}", HOSTILE.replace('/', "-"))).unwrap();
+    vfs.make_folder(&hostile).await.unwrap();
 }
 
 async fn add_session(
@@ -200,6 +218,7 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
+    background::fill(&mut tx.tx(), run_of_job(9)).await;
     records::fill(&mut tx.tx()).await;
     acp::insert(&mut tx.tx(), &[acp_session()]).await.unwrap();
     spent::fill(&mut tx.tx()).await;

@@ -172,7 +172,6 @@ pub(crate) fn decoys(dir: &Path) -> Case {
             &jsonl(&turns("real", 2)),
         );
 
-    let mut expected = Expected::default().session("atlas", "telegram_main_1_real", 2);
-    expected.stays.push(PathBuf::from("data/memory.db"));
+    let expected = Expected::default().session("atlas", "telegram_main_1_real", 2);
     (install, expected)
 }

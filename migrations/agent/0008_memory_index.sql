@@ -1,4 +1,4 @@
--- 0007: an index over files that hold memories, which stay files.
+-- 0008: an index over files that hold memories, which stay files.
 
 -- Why: one row a file that was indexed. Derived: dropped and rebuilt from the files without touching canonical rows.
 -- Written by: import, when a file is new or has changed. Rows leave: when the file is indexed anew.

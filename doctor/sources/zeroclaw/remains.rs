@@ -1,0 +1,131 @@
+//! What stays a file by design, and what is no state: every path that no reader takes.
+//!
+//! In a pattern `*` stands for any part of one name, and a `/` at the end for all below. What an earlier row or a
+//! reader has taken is left out of a later one.
+
+use super::surfaces::Fate::{self, Ignored, Kept};
+
+/// Name of the surface, pattern, fate.
+pub(crate) const REMAINS: &[(&str, &str, Fate)] = &[
+    ("config", "config.toml", Kept),
+    // An interrupted save left it; it is the better one only where the other is missing.
+    ("config", "config.toml.bak", Kept),
+    ("config", "config.toml.backup", Kept),
+    ("config", ".config.toml.tmp-*", Ignored),
+    ("config", "config.toml.tmp*", Ignored),
+    ("root redirect", "active_workspace.toml", Kept),
+    ("workspace profiles", "workspaces/", Kept),
+    ("secret key", ".secret_key", Kept),
+    ("secret key", "data/.secret_key", Kept),
+    ("secret key", ".tmp.*", Ignored),
+    ("secret key", "data/.tmp.*", Ignored),
+    ("provider logins", "auth-profiles.json", Kept),
+    ("provider logins", "auth-profiles.lock", Ignored),
+    ("provider logins", "auth-*-pending.json", Ignored),
+    ("provider logins", "ms365_token_cache_*.json", Kept),
+    ("one-time password", "otp-secret", Kept),
+    ("ACP bridge", "acp-bridge-token", Kept),
+    ("web logins", "data/webauthn_credentials.json", Kept),
+    ("web logins", "workspace/webauthn_credentials.json", Kept),
+    (
+        "web logins",
+        "agents/default/workspace/webauthn_credentials.json",
+        Kept,
+    ),
+    // Keys and ratchets of chats: a copy that goes on beside the original breaks both.
+    ("channel logins", "state/matrix/", Kept),
+    ("channel logins", "state/whatsapp-web/", Kept),
+    ("channel logins", "wechat/", Kept),
+    ("terminal settings", "zerocode-config.toml", Kept),
+    // A chain of hashes: evidence only as the file it is.
+    ("audit log", "audit.log", Kept),
+    ("audit log", "audit.log.*.log", Kept),
+    ("memory snapshot", "data/MEMORY_SNAPSHOT.md", Kept),
+    ("memory snapshot", "data/memory/MEMORY_SNAPSHOT.md", Kept),
+    ("memory snapshot", "workspace/MEMORY_SNAPSHOT.md", Kept),
+    (
+        "memory snapshot",
+        "workspace/memory/MEMORY_SNAPSHOT.md",
+        Kept,
+    ),
+    (
+        "memory snapshot",
+        "agents/default/workspace/MEMORY_SNAPSHOT.md",
+        Kept,
+    ),
+    (
+        "memory snapshot",
+        "agents/default/workspace/memory/MEMORY_SNAPSHOT.md",
+        Kept,
+    ),
+    ("memory archive", "data/memory/archive/", Kept),
+    ("memory archive", "workspace/memory/archive/", Kept),
+    (
+        "memory archive",
+        "agents/default/workspace/memory/archive/",
+        Kept,
+    ),
+    // Copies that the old program made; never a source by themselves.
+    ("memory copies", "data/memory/brain.db.backup-*", Kept),
+    ("memory copies", "workspace/memory/brain.db.backup-*", Kept),
+    (
+        "memory copies",
+        "agents/default/workspace/memory/brain.db.backup-*",
+        Kept,
+    ),
+    ("memory copies", "data/memory/migrations/", Kept),
+    ("memory copies", "workspace/memory/migrations/", Kept),
+    (
+        "memory copies",
+        "agents/default/workspace/memory/migrations/",
+        Kept,
+    ),
+    ("safety copies", "backup-*", Kept),
+    ("safety copies", "data/backups/", Kept),
+    ("safety copies", "workspace/backups/", Kept),
+    ("safety copies", "agents/default/workspace/backups/", Kept),
+    ("skills", "shared/skills/", Kept),
+    ("skills", "workspace/skills/", Kept),
+    ("skills", "agents/*/workspace/skills/", Kept),
+    ("skills", "data/skills-registry/", Ignored),
+    ("procedures", "shared/sops/", Kept),
+    ("shared files", "shared/", Kept),
+    ("plugins", "plugins/", Kept),
+    ("plugins", "data/plugins/", Kept),
+    ("plugins", "workspace/plugins/", Kept),
+    ("plugins", "agents/default/workspace/plugins/", Kept),
+    ("plugins", "data/plugin-registry/", Ignored),
+    ("hardware", "hardware/", Kept),
+    ("hardware", "datasheets/", Kept),
+    ("hardware", "HARDWARE.md", Kept),
+    ("hands", "hands/", Kept),
+    ("hands", "workspace/hands/", Kept),
+    ("translations", "data/ftl/", Kept),
+    ("prices", "data/pricing.json", Kept),
+    ("prices", "data/org_cost.json", Kept),
+    ("session leftovers", "data/sessions/.tmp*", Ignored),
+    ("session leftovers", "workspace/sessions/.tmp*", Ignored),
+    ("trace leftovers", "data/state/runtime-trace.tmp.*", Ignored),
+    (
+        "trace leftovers",
+        "data/state/runtime-trace.migrate.*",
+        Ignored,
+    ),
+    (
+        "trace leftovers",
+        "workspace/state/runtime-trace.tmp.*",
+        Ignored,
+    ),
+    (
+        "trace leftovers",
+        "workspace/state/runtime-trace.migrate.*",
+        Ignored,
+    ),
+    ("liveness", "state/daemon_state.json", Ignored),
+    ("liveness", "data/daemon.sock", Ignored),
+    ("liveness", "data/daemon.sock.lock", Ignored),
+    ("service logs", "logs/", Ignored),
+    // What people and agents put there is theirs.
+    ("agent workspaces", "agents/*/workspace/", Kept),
+    ("old workspace", "workspace/", Kept),
+];
