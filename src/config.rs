@@ -16,6 +16,11 @@ use toml::{Table, Value};
 
 use section::{Section, Warnings};
 
+pub use access::FileAccess;
+pub use grants::MemoryGrant;
+
+mod access;
+mod grants;
 mod section;
 
 /// The newest shape this release knows; newer files are read as far as they parse.
@@ -50,7 +55,11 @@ pub struct AgentConfig {
     pub workspace_path: Option<PathBuf>,
     /// Its own kind of memory store: `sqlite` unless it says otherwise.
     pub memory_backend: String,
-    /// Whose memories it may read: names, or tables with limits, as written.
+    /// What it may do in the workspaces of others, by their ids; see [`Config::file_access`].
+    pub workspace_access: BTreeMap<String, FileAccess>,
+    /// Whether it may touch the whole disk.
+    pub unrestricted_filesystem: bool,
+    /// Whose memories it may read: names, or tables with limits, as written; see [`Config::memory_grants`].
     pub read_memory_from: Vec<Value>,
 }
 
@@ -62,6 +71,8 @@ impl Default for AgentConfig {
             cron_jobs: Vec::new(),
             workspace_path: None,
             memory_backend: "sqlite".to_owned(),
+            workspace_access: BTreeMap::new(),
+            unrestricted_filesystem: false,
             read_memory_from: Vec::new(),
         }
     }
@@ -321,6 +332,16 @@ fn agent_config(agent: &Section<'_>, warnings: &mut Warnings) -> AgentConfig {
         memory_backend: memory
             .and_then(|memory| memory.text("backend", warnings))
             .unwrap_or(usual.memory_backend),
+        workspace_access: workspace.as_ref().map_or_else(BTreeMap::new, |place| {
+            access::workspace_access(place, warnings)
+        }),
+        unrestricted_filesystem: workspace
+            .as_ref()
+            .and_then(|place| {
+                let key = "unrestricted_filesystem";
+                place.get(key, "true or false", Value::as_bool, warnings)
+            })
+            .unwrap_or(usual.unrestricted_filesystem),
         read_memory_from: workspace
             .and_then(|place| place.get("read_memory_from", "a list", Value::as_array, warnings))
             .cloned()

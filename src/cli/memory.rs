@@ -8,9 +8,10 @@ use super::args::LimitArgs;
 use super::output::{Column, Table, time};
 use super::{CliError, Context, Exit, ask};
 
+mod change;
 mod indexed;
 
-/// List and search memories
+/// Store, show, find and forget memories
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
     /// List memories, newest update first
@@ -23,6 +24,18 @@ pub(crate) enum MemoryCommand {
     /// Finds memories whose key or content hold all the words, best match first.
     #[command(after_long_help = Exit::help_of_named())]
     Search(SearchArgs),
+    /// Store a memory under a key
+    ///
+    /// What the key held before is kept as superseded. The same content again brings the labels up to
+    /// date.
+    #[command(after_long_help = Exit::help_of(&change::EXITS))]
+    Store(change::StoreArgs),
+    /// Show all that a key holds and held, or the memory of an id
+    #[command(after_long_help = Exit::help_of_named())]
+    Show(change::NamedArgs),
+    /// Delete all that a key holds and held, or the memory of an id
+    #[command(after_long_help = Exit::help_of(&change::EXITS))]
+    Forget(change::ForgetArgs),
     /// List or search entries of files that hold memories
     ///
     /// Such files stay yours to edit; `zeroclaw doctor --fix` indexes them anew when they have changed.
@@ -72,6 +85,9 @@ impl MemoryCommand {
         match self {
             Self::List(args) => list(context, args).await,
             Self::Search(args) => search(context, args).await,
+            Self::Store(args) => change::store(context, args).await,
+            Self::Show(args) => change::show(context, args).await,
+            Self::Forget(args) => change::forget(context, args).await,
             Self::Indexed(args) => indexed::run(context, args).await,
         }
     }

@@ -9,6 +9,7 @@
 //!
 //! Comparing canonical paths was left out: between the comparison and the use a link can be planted.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -180,25 +181,45 @@ impl Beneath {
         bytes: &mut dyn Read,
         is_executable: bool,
     ) -> Result<u64, FsError> {
+        let (temp, file) = self.begin_file(place, is_executable)?;
+        let written = self
+            .fill(file, bytes, place)
+            .and_then(|count| self.end_file(&temp, place).map(|()| count));
+        if written.is_err() {
+            // The first error is the one to tell.
+            let _ = self.remove_file(&temp);
+        }
+        written
+    }
+
+    /// Begins a file under a name of its own, in the folder it is for; missing folders are made. Gives that name's place.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError`] when any step fails. A folder in its place is refused.
+    pub fn begin_file(&self, place: &str, is_executable: bool) -> Result<(String, File), FsError> {
         let (above, _) = split(place);
         self.make_folders(above)?;
         let (folder, name) = self.parent_of(place)?;
         let mode = self.mode_for(&folder, name, is_executable, place)?;
         let temp = format!("{TEMP_PREFIX}{}", uuid::Uuid::new_v4().simple());
-        let written = rustix::fs::openat(&folder, &temp, create_flags(), mode)
-            .map_err(self.at("create file", place))
-            .and_then(|file| self.fill(File::from(file), bytes, place))
-            .and_then(|count| {
-                rustix::fs::renameat(&folder, &temp, &folder, name)
-                    .map_err(self.at("replace", place))?;
-                rustix::fs::fsync(&folder).map_err(self.at("sync folder of", place))?;
-                Ok(count)
-            });
-        if written.is_err() {
-            // The first error is the one to tell.
-            let _ = rustix::fs::unlinkat(&folder, &temp, AtFlags::empty());
-        }
-        written
+        let file = rustix::fs::openat(&folder, &temp, create_flags(), mode)
+            .map_err(self.at("create file", place))?;
+        // The process's mask may have taken bits that the file it replaces has.
+        rustix::fs::fchmod(&file, mode).map_err(self.at("create file", place))?;
+        Ok((joined(above, &temp), File::from(file)))
+    }
+
+    /// Gives a file that was begun and synced its name, in place of what is there.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError`] when it cannot be renamed.
+    pub fn end_file(&self, temp: &str, place: &str) -> Result<(), FsError> {
+        let (folder, name) = self.parent_of(place)?;
+        let (_, temp) = split(temp);
+        rustix::fs::renameat(&folder, temp, &folder, name).map_err(self.at("replace", place))?;
+        rustix::fs::fsync(&folder).map_err(self.at("sync folder of", place))
     }
 
     fn fill(&self, mut file: File, bytes: &mut dyn Read, place: &str) -> Result<u64, FsError> {
@@ -316,6 +337,25 @@ impl Beneath {
         let (folder, name) = self.parent_of(place)?;
         let removed = remove_tree(&folder, name, 0).map_err(self.at("remove", place))?;
         rustix::fs::fsync(&folder).map_err(self.at("sync folder of", place))?;
+        Ok(removed)
+    }
+
+    /// Removes all that is in the folder itself; gives how many names went.
+    ///
+    /// # Errors
+    ///
+    /// As [`Beneath::remove_folder`].
+    pub fn remove_all(&self) -> Result<u64, FsError> {
+        let mut removed = 0;
+        for item in Dir::read_from(&self.top).map_err(self.at("list", ""))? {
+            let item = item.map_err(self.at("list", ""))?;
+            let name = item.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            removed += remove_any(&self.top, name, 0).map_err(self.at("remove what is in", ""))?;
+        }
+        rustix::fs::fsync(&self.top).map_err(self.at("sync folder of", ""))?;
         Ok(removed)
     }
 
@@ -498,6 +538,19 @@ fn rename_new(
     }
 }
 
+/// Removes a name, with all below it when it is a folder.
+fn remove_any(folder: &OwnedFd, name: &CStr, depth: usize) -> Result<u64, Errno> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) => Ok(1),
+        // Linux says that it is a folder, others that it is not permitted.
+        Err(Errno::ISDIR | Errno::PERM) => {
+            let name = name.to_str().map_err(|_| Errno::ILSEQ)?;
+            remove_tree(folder, name, depth)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 fn remove_tree(folder: &OwnedFd, name: &str, depth: usize) -> Result<u64, Errno> {
     if depth > MAX_DEPTH {
         return Err(Errno::NAMETOOLONG);
@@ -510,15 +563,7 @@ fn remove_tree(folder: &OwnedFd, name: &str, depth: usize) -> Result<u64, Errno>
         if matches!(inner.to_bytes(), b"." | b"..") {
             continue;
         }
-        match rustix::fs::unlinkat(&open, inner, AtFlags::empty()) {
-            Ok(()) => removed += 1,
-            // Linux says that it is a folder, others that it is not permitted.
-            Err(Errno::ISDIR | Errno::PERM) => {
-                let inner = inner.to_str().map_err(|_| Errno::ILSEQ)?;
-                removed += remove_tree(&open, inner, depth + 1)?;
-            }
-            Err(error) => return Err(error),
-        }
+        removed += remove_any(&open, inner, depth + 1)?;
     }
     rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;
     Ok(removed + 1)

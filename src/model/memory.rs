@@ -64,3 +64,30 @@ pub struct MemoryHit {
     #[serde(flatten)]
     pub memory: MemoryRecord,
 }
+
+/// A memory to be stored under its key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NewMemory {
+    /// Name; what it held before is replaced and kept as superseded.
+    pub key: String,
+    /// What is remembered.
+    pub content: String,
+    /// `core`, `daily`, `conversation` or the writer's own.
+    pub category: String,
+    /// Label; `default` where the writer has none.
+    pub namespace: String,
+    /// 0 to 1.
+    pub importance: Option<f64>,
+    /// Exempt from decay and expiry.
+    pub pinned: bool,
+    /// Where it was learned; a hint, not a reference.
+    pub session_hint: Option<String>,
+    /// When it expires; `None` for never.
+    pub expires_at_ms: Option<i64>,
+    /// The caller's vector of it.
+    pub vector: Option<Vec<f32>>,
+    /// Provider of that vector.
+    pub embedding_provider: Option<String>,
+    /// Model of that vector.
+    pub embedding_model: Option<String>,
+}

@@ -21,6 +21,7 @@ mod memory;
 mod memory_index;
 mod migration;
 mod page;
+mod recall;
 mod session;
 mod task;
 mod task_record;
@@ -28,6 +29,7 @@ mod tier;
 mod tool_artifact;
 mod transcript;
 mod vfs;
+mod worker;
 
 pub use acp::{AcpSession, AcpState};
 pub use agent::{AgentRecord, AgentStatus};
@@ -45,13 +47,14 @@ pub use failure::ErrorKind;
 pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
 pub use knowledge::{KnowledgeEdge, KnowledgeNode};
-pub use memory::{MemoryHit, MemoryRecord};
+pub use memory::{MemoryHit, MemoryRecord, NewMemory};
 pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
     TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
+pub use recall::{RecallQuery, Recalled, cosine, fused_score};
 pub use session::{
     ChatType, Conversation, ConversationKind, SessionRecord, SessionScope, SessionStatus,
 };
@@ -64,6 +67,7 @@ pub use vfs::{
     MAX_NAMESPACE_BYTES, MAX_VFS_NAME_BYTES, MAX_VFS_PATH_BYTES, VfsEntry, VfsHit, VfsKind,
     VfsNameError, VfsNamespace, VfsPath, VfsTree,
 };
+pub use worker::{FsMode, WorkerSpec};
 
 /// Gives an enum stored as text its column form, both ways.
 macro_rules! text_enum {

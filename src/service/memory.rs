@@ -5,6 +5,9 @@ use super::{Service, ServiceError};
 use crate::model::{AgentId, MemoryHit, Page, PageLimit};
 use crate::store::agent::memory::{self, MemoryFilter};
 
+mod change;
+mod recall;
+
 impl Service {
     pub(super) async fn list_memories(
         &self,

@@ -30,6 +30,7 @@ mod task;
 mod tool_artifact;
 pub mod undo;
 mod vfs;
+mod worker;
 
 pub use agent::AgentOverview;
 pub use cost::{CostPage, CostReport};
@@ -44,6 +45,7 @@ pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
+pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

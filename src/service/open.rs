@@ -447,7 +447,7 @@ fn is_initialised(layout: &Layout) -> bool {
     std::fs::metadata(layout.global_db()).is_ok_and(|meta| meta.len() > 0)
 }
 
-fn write_access(layout: &Layout, clock: &Clock, config: &Config) -> WriteAccess {
+pub(super) fn write_access(layout: &Layout, clock: &Clock, config: &Config) -> WriteAccess {
     let durability = match config.durability {
         config::Durability::Full => Durability::Full,
         config::Durability::Normal => Durability::Normal,

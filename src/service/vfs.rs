@@ -19,8 +19,10 @@ use crate::store::agent::vfs::{self as rows, EntryRow};
 
 pub use self::error::VfsError;
 pub use self::export::VfsExport;
+pub(super) use self::export::blocking;
 use self::tree::Place;
 pub use self::tree::Removal;
+pub(super) use self::tree::refuse_top;
 
 mod error;
 mod export;
@@ -129,6 +131,19 @@ impl Vfs {
         limit: PageLimit,
     ) -> Result<Page<VfsEntry>, ServiceError> {
         self.need_folder(folder).await?;
+        let mut conn = self.db.read().await?;
+        rows::list(&mut conn, self.namespace.as_str(), folder, after, limit)
+            .await
+            .in_db(&self.db)
+    }
+
+    /// Lists a folder by path, whiteouts too; one that is not there is empty.
+    pub(super) async fn children(
+        &self,
+        folder: &VfsPath,
+        after: Option<&str>,
+        limit: PageLimit,
+    ) -> Result<Page<VfsEntry>, ServiceError> {
         let mut conn = self.db.read().await?;
         rows::list(&mut conn, self.namespace.as_str(), folder, after, limit)
             .await
@@ -451,6 +466,23 @@ impl Vfs {
         self.db
             .write(move |tx| {
                 Box::pin(async move { tree::remove(tx, namespace.as_str(), &path, removal).await })
+            })
+            .await
+    }
+
+    /// Takes away what this layer has at a place, and hides what it lies over if that would show.
+    pub(super) async fn hide(&self, path: &VfsPath, shows: bool) -> Result<(), ServiceError> {
+        let (namespace, path, now_ms) = self.place(path);
+        self.db
+            .write(move |tx| {
+                Box::pin(async move {
+                    let place = Place {
+                        namespace: namespace.as_str(),
+                        path: &path,
+                        now_ms,
+                    };
+                    tree::hide(tx, place, shows).await
+                })
             })
             .await
     }

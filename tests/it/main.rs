@@ -14,6 +14,7 @@ mod db;
 mod doctor;
 mod fixtures;
 mod guard;
+mod memory;
 mod schema;
 mod store;
 mod support;

@@ -10,6 +10,8 @@ use crate::support::sandbox::Sandbox;
 mod commands;
 mod export;
 mod large;
+mod model;
+mod modes;
 mod tree;
 
 /// A root with the agents `atlas` and `birch`, open to write.

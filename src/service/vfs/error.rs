@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{ErrorKind, VfsNameError, VfsPath};
+use crate::model::{AgentId, ErrorKind, VfsNameError, VfsPath};
 
 /// A file operation that was refused.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,30 @@ pub enum VfsError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The configuration gives no such right.
+    #[error("agent {agent} has no access to {what}")]
+    Denied {
+        /// Who asked.
+        agent: AgentId,
+        /// For what.
+        what: String,
+    },
+    /// Files of others that may be read, or written, but not this.
+    #[error("no right to {what} {:?} here", .path.as_str())]
+    NoAccess {
+        /// The place.
+        path: VfsPath,
+        /// `read` or `write`.
+        what: &'static str,
+    },
+    /// More files than one step copies.
+    #[error("{:?} holds more than {limit} files and folders", .path.as_str())]
+    TooMany {
+        /// The folder.
+        path: VfsPath,
+        /// The most that are taken.
+        limit: u64,
+    },
     /// An upload was swept away while it went on.
     #[error("the upload of {:?} took too long and was dropped", .path.as_str())]
     Swept {
@@ -105,6 +129,9 @@ impl VfsError {
             }
             Self::NotEmpty { .. } => Some("--recursive takes what is in it along"),
             Self::TooLarge { .. } => Some("stream it instead"),
+            Self::Denied { .. } | Self::NoAccess { .. } => Some(
+                "[agents.<id>.workspace] in config.toml gives it: `access`, or `unrestricted_filesystem`",
+            ),
             Self::TargetTaken { .. } => Some("name a folder that is empty or not there yet"),
             _ => None,
         }

@@ -142,7 +142,7 @@ async fn open_empty(target: &Path) -> Result<Beneath, ServiceError> {
 }
 
 /// Runs what waits for a disk where waiting is no harm.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(in crate::service) async fn blocking<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> Result<T, FsError> + Send + 'static,
 ) -> Result<T, ServiceError> {

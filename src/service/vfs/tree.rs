@@ -224,12 +224,29 @@ pub(super) async fn remove(
     Ok(removed)
 }
 
+/// Takes away what a layer has at a place; leaves a whiteout where what it lies over would show.
+pub(super) async fn hide(
+    tx: &mut WriteTx<'_>,
+    place: Place<'_>,
+    shows: bool,
+) -> Result<(), ServiceError> {
+    if let Some(row) = vfs::get(tx, place.namespace, place.path).await? {
+        vfs::delete_below(tx, place.namespace, place.path).await?;
+        vfs::delete(tx, row.entry_no).await?;
+    }
+    if shows {
+        ensure_above(tx, place).await?;
+        vfs::insert(tx, &place.new_entry(VfsKind::Whiteout)).await?;
+    }
+    Ok(())
+}
+
 fn folder(path: &VfsPath) -> ServiceError {
     VfsError::IsFolder { path: path.clone() }.into()
 }
 
 /// The top is always there and cannot be anything else.
-pub(super) fn refuse_top(path: &VfsPath) -> Result<(), ServiceError> {
+pub(in crate::service) fn refuse_top(path: &VfsPath) -> Result<(), ServiceError> {
     if path.is_top() {
         return Err(folder(path));
     }

@@ -10,6 +10,9 @@ use crate::model::{AgentId, MemoryHit, MemoryRecord, Page, PageLimit};
 use crate::store::StoreError;
 use crate::store::row::{parse_time_cursor, time_cursor, values_sql};
 
+pub mod change;
+pub mod recall;
+
 /// Most memories of one insert.
 pub const MAX_INSERT: usize = 500;
 

@@ -36,6 +36,7 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["audit", "list"],
         &["memory", "list", "--superseded"],
         &["memory", "search", "tide"],
+        &["memory", "show", "--agent", "atlas", "harbour"],
         &["vfs", "ls", "--agent", "atlas", "--recursive"],
         &["vfs", "ls", "--agent", "atlas", "--trees"],
         &["vfs", "cat", "--agent", "atlas", "log/tide.md"],
