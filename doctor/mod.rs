@@ -18,6 +18,7 @@ mod progress;
 mod quarantine;
 mod record;
 mod report;
+mod results;
 mod retire;
 mod roots;
 mod rows;

@@ -10,14 +10,15 @@ use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
 use super::progress::Progress;
+use super::results;
 use super::scan::{Disposition, Scan, Source};
 use super::sources::zeroclaw::brain_db::Whose;
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
-    acp_db, audit_db, brain_db, costs, cron_db, deleted_agent, devices_db, heartbeat_db,
-    knowledge_db, paired_tokens, sessions_db, sop_db, trace,
+    acp_db, audit_db, brain_db, control_db, costs, cron_db, deleted_agent, devices_db,
+    heartbeat_db, knowledge_db, paired_tokens, result_file, sessions_db, sop_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -139,6 +140,15 @@ pub(crate) async fn read<S: Sink>(
         Format::ArchivedSessionLines => {
             session_lines::read(path, key, Standing::Archived, owners, sink).await
         }
+        Format::ResultFile => {
+            let alias = key.as_str();
+            let standing = result_file::Standing {
+                path,
+                alias,
+                owners,
+            };
+            result_file::read(standing, sink).await
+        }
         Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
@@ -169,6 +179,17 @@ async fn read_database<S: Sink>(
             };
             cron_db::read(db, place, owners, sink).await
         }
+        Format::ControlDb => {
+            let folders = results::folders(install.root, owners, install.scratch).await?;
+            let retired = results::retired(install.root)?;
+            let surroundings = control_db::Surroundings {
+                owners,
+                root: install.root,
+                folders: &folders,
+                retired: &retired,
+            };
+            control_db::read(db, surroundings, sink).await
+        }
         Format::DevicesDb => {
             let pairing = PairedTokens::load(install.root)?.pairing();
             devices_db::read(db, &pairing, sink).await
@@ -179,6 +200,7 @@ async fn read_database<S: Sink>(
         Format::AuditDb => audit_db::read(db, owners, sink).await,
         Format::SessionLines
         | Format::ArchivedSessionLines
+        | Format::ResultFile
         | Format::PairedTokens
         | Format::DeletedAgent
         | Format::Costs

@@ -10,6 +10,22 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use zeroclaw::fs::{FsError, atomic};
 
+use super::units::stable_id;
+
+/// Longest name made of a path, bytes: a file system takes 255, and endings come behind it.
+const MAX_NAME_BYTES: usize = 200;
+
+/// A file name that stands for a path: the path itself, or its end behind a digest of the whole.
+fn file_name(source: &str) -> String {
+    let name = source.replace('/', "%2F");
+    if name.len() <= MAX_NAME_BYTES {
+        return name;
+    }
+    let from = (name.len() - MAX_NAME_BYTES..name.len()).find(|at| name.is_char_boundary(*at));
+    let end = &name[from.unwrap_or(name.len())..];
+    format!("{}-{end}", stable_id(&[source.as_bytes()]))
+}
+
 /// The quarantine of one source.
 #[derive(Debug)]
 pub(crate) struct Quarantine {
@@ -24,7 +40,7 @@ impl Quarantine {
     pub(crate) fn new(folder: PathBuf, source: &str) -> Self {
         Self {
             folder,
-            name: source.replace('/', "%2F"),
+            name: file_name(source),
             files: None,
             offset: 0,
         }

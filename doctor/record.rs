@@ -22,6 +22,11 @@ pub(crate) mod kind {
     pub(crate) const CRON_RUN: &str = "cron runs";
     pub(crate) const HEARTBEAT_RUN: &str = "heartbeat runs";
     pub(crate) const TASK: &str = "tasks";
+    pub(crate) const TASK_RECORD: &str = "task records";
+    pub(crate) const GOAL: &str = "goals";
+    pub(crate) const CONTINUATION: &str = "continuations";
+    pub(crate) const SETTLEMENT: &str = "settlements";
+    pub(crate) const ARTIFACT: &str = "artifacts";
     pub(crate) const DEVICE: &str = "devices";
     pub(crate) const ACP_SESSION: &str = "ACP sessions";
     pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";

@@ -14,13 +14,16 @@ use zeroclaw::service::{Connection, WriteTx};
 use zeroclaw::store::StoreError;
 
 mod acp;
+mod artifact;
 mod audit;
+pub(crate) mod background;
 mod cost;
 mod device;
 mod diagnostic;
 mod flow;
 mod knowledge;
 mod task;
+mod task_record;
 mod tool_artifact;
 
 pub(crate) use diagnostic::RUNTIME_SCOPE;
@@ -218,6 +221,11 @@ macro_rules! rows {
 
 rows! {
     Task: zeroclaw::model::TaskRun,
+    Background: background::BackgroundTask,
+    Goal: zeroclaw::model::GoalTask,
+    Continuation: zeroclaw::model::TaskContinuation,
+    Settlement: zeroclaw::model::TaskSettlement,
+    Artifact: zeroclaw::model::RunArtifact,
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,

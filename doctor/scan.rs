@@ -10,6 +10,8 @@ use zeroclaw::fs::{FsError, atomic, sidecars};
 
 use super::finding::{Finding, Level};
 use super::names::{Ending, escaped, split_name, unescaped};
+use super::owner::Owners;
+use super::results;
 use super::sources::ReadError;
 use super::sources::sqlite::{LegacyDb, is_sqlite};
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
@@ -123,6 +125,7 @@ pub(crate) fn root_tag(foreign: Option<&Path>) -> String {
 /// * `trace`: where the configuration says that the trace is, below the root or absolute.
 pub(crate) async fn scan(
     root: &Path,
+    owners: &Owners,
     scratch: &Path,
     trace: Option<&Path>,
 ) -> Result<Scan, FsError> {
@@ -145,6 +148,7 @@ pub(crate) async fn scan(
             store(root, &relative, Format::Trace, true, &mut scan)?;
         }
     }
+    results::scan(root, owners, scratch, &mut scan).await?;
     emergency_stop(root, &mut scan);
     keep_used_probes(root, scratch, &mut scan).await;
     others::find(root, &mut scan)?;
@@ -206,7 +210,7 @@ fn traces(root: &Path, trace: &Path) -> Result<Vec<PathBuf>, FsError> {
 }
 
 /// Paths below `root` that a pattern stands for; one without `*` stands for itself, there or not.
-fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
+pub(super) fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
     let pattern = pattern.trim_end_matches('/');
     if !pattern.contains('*') {
         return Ok(vec![PathBuf::from(pattern)]);
@@ -306,21 +310,21 @@ fn lone_sidecars(
 }
 
 /// A link may lead anywhere, also to what another root owns: it is named, and a person decides.
-fn not_followed(relative: &Path) -> Finding {
+pub(super) fn not_followed(relative: &Path) -> Finding {
     let message = "is a link, which is not followed; nothing of it was taken";
     Finding::new("linked-source", Level::Warning, escaped(relative), message)
         .with_remedy("put the file itself in its place, then run `zeroclaw doctor --fix` again")
 }
 
-fn is_link(path: &Path) -> bool {
+pub(super) fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
-fn is_regular(path: &Path) -> bool {
+pub(super) fn is_regular(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
-fn source(
+pub(super) fn source(
     root: &Path,
     relative: &Path,
     format: Format,
@@ -459,7 +463,7 @@ fn session_files(
 }
 
 /// Names in a folder, by bytes.
-fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
+pub(super) fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(FsError::at("list", folder))? {
         names.push(entry.map_err(FsError::at("list", folder))?.file_name());

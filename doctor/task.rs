@@ -113,17 +113,17 @@ impl Task {
         earlier: &Earlier,
         scratch: &Path,
     ) -> Result<Plan, DoctorError> {
+        let owners = self.owners()?;
         let root = self.source_root();
         let settings = self.settings();
         let trace = settings.trace(root);
-        let mut found = scan(root, scratch, trace.as_deref()).await?;
+        let mut found = scan(root, &owners, scratch, trace.as_deref()).await?;
         found.findings.extend(settings.findings());
         if !self.only.is_empty() {
             found
                 .sources
                 .retain(|source| self.only.iter().any(|only| only == source.format.surface()));
         }
-        let owners = self.owners()?;
         let install = plan::Install {
             root: self.source_root(),
             owners: &owners,

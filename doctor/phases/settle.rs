@@ -146,7 +146,15 @@ impl Run<'_> {
                 format.about().stays
                     && receipt.migration_kind == format!("zeroclaw.{}", format.surface())
             }) || receipt.source_path.starts_with('/');
-            if stays || self.task.from.is_some() {
+            if self.task.from.is_some() {
+                continue;
+            }
+            if stays {
+                // What named its place may be gone by now, and it is not found again.
+                if receipt.status == SourceStatus::Verified {
+                    receipt.status = SourceStatus::Kept;
+                    found.push(receipt);
+                }
                 continue;
             }
             let source = scan::moved(self.task.source_root(), &receipt.source_path);

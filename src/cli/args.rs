@@ -9,7 +9,7 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 use super::logging::LogLevel;
 use super::{
     CliError, Context, Exit, agent, audit, backup, cost, cron, db, device, flow, init, knowledge,
-    logs, memory, session, status,
+    logs, memory, session, status, task,
 };
 
 /// When to use colour.
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Vfs(super::vfs::VfsCommand),
     #[command(display_order = 12, subcommand)]
     Cron(cron::CronCommand),
+    #[command(display_order = 14, subcommand)]
+    Tasks(task::TasksCommand),
     #[command(display_order = 13, subcommand)]
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
@@ -112,6 +114,7 @@ impl Command {
             Self::Vfs(command) => command.run(context).await,
             Self::Cron(command) => command.run(context).await,
             Self::Memory(command) => command.run(context).await,
+            Self::Tasks(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
             Self::Costs(args) => args.run(context).await,
             Self::Logs(args) => args.run(context).await,

@@ -6,6 +6,7 @@ use zeroclaw::service::{Request, Response};
 
 use super::args::LimitArgs;
 use super::output::{Column, Table, or_dash, span, time};
+use super::task::status;
 use super::{CliError, Context, Exit, ask};
 
 /// Show scheduled jobs and their runs
@@ -158,14 +159,6 @@ fn run_table(runs: &[TaskRun]) -> Table {
         ]);
     }
     table
-}
-
-/// The producer's own word where it says more.
-fn status(run: &TaskRun) -> String {
-    match run.status_detail.as_deref() {
-        Some(detail) if detail != run.status.as_str() => format!("{} ({detail})", run.status),
-        _ => run.status.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod moment;
 pub(crate) mod output;
 mod session;
 mod status;
+mod task;
 mod vfs;
 
 pub(crate) use args::{Command, Globals};

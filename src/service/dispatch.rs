@@ -1,11 +1,13 @@
 //! From a request to its use case.
 
 use super::{Request, Response, Service, ServiceError};
+use crate::model::TaskOwnerKind;
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::acp::AcpFilter;
 use crate::store::global::cost::CostFilter;
 use crate::store::global::diagnostic::DiagnosticFilter;
+use crate::store::global::task::TaskFilter;
 
 impl Service {
     /// Answers a request.
@@ -87,6 +89,32 @@ impl Service {
             }
             Request::CronRuns { job, before, limit } => {
                 Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
+            }
+            Request::TasksList {
+                agent,
+                kind,
+                status,
+                before,
+                limit,
+            } => {
+                let filter = TaskFilter {
+                    owner_kind: kind,
+                    agent_id: agent,
+                    status,
+                    without_kind: kind.is_none().then_some(TaskOwnerKind::Cron),
+                    source_id: None,
+                };
+                Response::Tasks(self.list_tasks(&filter, before.as_deref(), limit).await?)
+            }
+            Request::TasksShow { task } => Response::Task(self.show_task(&task).await?),
+            Request::TasksOutput { task, path } => {
+                Response::TaskOutput(self.task_output(&task, path.as_deref()).await?)
+            }
+            Request::TasksGoals { after, limit } => {
+                Response::Goals(self.list_goals(after.as_deref(), limit).await?)
+            }
+            Request::TasksSettlements { after, limit } => {
+                Response::Settlements(self.list_settlements(after.as_deref(), limit).await?)
             }
             Request::DevicesList => Response::Devices(self.list_devices().await?),
             Request::CostsList {

@@ -25,6 +25,7 @@ mod open;
 mod request;
 mod session;
 mod status;
+mod task;
 mod tool_artifact;
 pub mod undo;
 mod vfs;
@@ -41,6 +42,7 @@ pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
 pub use status::{StatusReport, TierStatus};
+pub use task::{GoalOverview, TaskOutput, TaskOverview};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
 pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
 

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentOverview, CostPage, CostReport, FlowOverview, KnowledgeOverview, RunHistory, SearchAnswer,
-    SessionTranscript, StatusReport,
+    AgentOverview, CostPage, CostReport, FlowOverview, GoalOverview, KnowledgeOverview, RunHistory,
+    SearchAnswer, SessionTranscript, StatusReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
     CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, KnowledgeNode,
-    MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskRun,
-    TierCheck, ToolArtifact,
+    MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus,
+    TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
 };
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
@@ -118,6 +118,50 @@ pub enum Request {
         job: Option<String>,
         /// Cursor of an earlier page.
         before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Background work, newest start first; runs of scheduled jobs only where they are asked for.
+    #[serde(rename = "tasks.list")]
+    TasksList {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only of this kind.
+        kind: Option<TaskOwnerKind>,
+        /// Only in this state.
+        status: Option<TaskStatus>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One task and all that belongs to it.
+    #[serde(rename = "tasks.show")]
+    TasksShow {
+        /// Its id, or the start of it.
+        task: String,
+    },
+    /// What a task gave, whole.
+    #[serde(rename = "tasks.output")]
+    TasksOutput {
+        /// Its id, or the start of it.
+        task: String,
+        /// Which output, where there are several.
+        path: Option<String>,
+    },
+    /// Goals by task.
+    #[serde(rename = "tasks.goals")]
+    TasksGoals {
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Ends that were decided and are not settled, by task.
+    #[serde(rename = "tasks.settlements")]
+    TasksSettlements {
+        /// Cursor of an earlier page.
+        after: Option<String>,
         /// Rows of a page.
         limit: PageLimit,
     },
@@ -329,6 +373,14 @@ pub enum Response {
     CronJobs(Vec<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
+    /// One task.
+    Task(TaskOverview),
+    /// What a task gave.
+    TaskOutput(TaskOutput),
+    /// Goals.
+    Goals(Page<GoalOverview>),
+    /// Ends that are not settled.
+    Settlements(Page<TaskSettlement>),
     /// Devices.
     Devices(Vec<PairedDevice>),
     /// Costs.

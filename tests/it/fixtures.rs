@@ -94,6 +94,7 @@ fn the_sample_holds_what_its_readme_counts() {
     let sessions = committed_sample().join("data/sessions/sessions.db");
     let brain = committed_sample().join("data/memory/brain.db");
     let jobs = committed_sample().join("data/cron/jobs.db");
+    let control = committed_sample().join("data/control_plane.db");
 
     let counted = [
         sqlite::number(&sessions, "SELECT count(*) FROM session_metadata"),
@@ -101,9 +102,10 @@ fn the_sample_holds_what_its_readme_counts() {
         sqlite::number(&brain, "SELECT count(*) FROM memories"),
         sqlite::number(&jobs, "SELECT count(*) FROM cron_jobs"),
         sqlite::number(&jobs, "SELECT count(*) FROM cron_runs"),
+        sqlite::number(&control, "SELECT count(*) FROM tasks"),
     ];
 
-    assert_eq!(counted, [8, 60, 12, 6, 9]);
+    assert_eq!(counted, [8, 60, 12, 6, 9, 5]);
 }
 
 #[test]

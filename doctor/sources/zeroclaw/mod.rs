@@ -3,6 +3,7 @@
 pub(crate) mod acp_db;
 pub(crate) mod audit_db;
 pub(crate) mod brain_db;
+pub(crate) mod control_db;
 pub(crate) mod costs;
 pub(crate) mod cron_db;
 pub(crate) mod deleted_agent;
@@ -13,6 +14,7 @@ pub(crate) mod heartbeat_db;
 pub(crate) mod knowledge_db;
 pub(crate) mod paired_tokens;
 pub(crate) mod remains;
+pub(crate) mod result_file;
 mod secrets;
 pub(crate) mod session_lines;
 pub(crate) mod sessions_db;

@@ -23,6 +23,10 @@ pub(crate) enum Format {
     DeletedAgent,
     /// `jobs.db`.
     CronDb,
+    /// `control_plane.db`.
+    ControlDb,
+    /// `delegate_results/<task id>.json`.
+    ResultFile,
     /// `devices.db`.
     DevicesDb,
     /// `runs.db` of standing procedures.
@@ -57,6 +61,8 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::ChannelArchive,
     Format::DeletedAgent,
     Format::CronDb,
+    Format::ControlDb,
+    Format::ResultFile,
     Format::DevicesDb,
     Format::PairedTokens,
     Format::Costs,
@@ -127,6 +133,8 @@ impl Format {
             Self::ChannelArchive => surface("channel-archive", "memories", Database),
             Self::DeletedAgent => surface("deleted-agents", "memories", Plain),
             Self::CronDb => surface("cron", "cron_jobs", Database),
+            Self::ControlDb => surface("tasks", "task_runs", Database),
+            Self::ResultFile => surface(RESULTS, "run_artifacts", Plain),
             Self::DevicesDb => surface("devices", "device_auth_tokens", Database),
             Self::SopDb => surface("flows", "flow_runs", Database),
             Self::HeartbeatDb => surface("heartbeat", "task_runs", Database),
@@ -166,6 +174,22 @@ impl Format {
     }
 }
 
+/// Name of the surface of results, also for files among them that are none.
+pub(crate) const RESULTS: &str = "delegate-results";
+
+/// Folders that results of background work lie in, without those of agents and of sessions elsewhere.
+pub(crate) const RESULT_FOLDERS: [&str; 3] = [
+    "data/delegate_results",
+    "agents/*/workspace/delegate_results",
+    "workspace/delegate_results",
+];
+
+/// Stores that name folders outside the root where results may lie.
+pub(crate) const STORES_OF_FOLDERS: [&str; 2] = [
+    "data/sessions/acp-sessions.db",
+    "workspace/sessions/acp-sessions.db",
+];
+
 /// Folders of session stores, oldest generation first.
 pub(crate) const SESSION_FOLDERS: [&str; 2] = ["workspace/sessions", "data/sessions"];
 
@@ -196,7 +220,7 @@ const fn lost_place(format: Format, pattern: &'static str) -> Place {
     }
 }
 
-/// Places of everything but sessions, in the order in which they come in: of one store the newest
+/// Places of everything but sessions and results, in the order in which they come in: of one store the newest
 /// generation first, and what others point to before them.
 pub(crate) const PLACES: &[Place] = &[
     // Oldest first, as all sessions: order is history.
@@ -214,6 +238,12 @@ pub(crate) const PLACES: &[Place] = &[
     place(Format::CronDb, "data/cron/jobs.db"),
     lost_place(Format::CronDb, "agents/default/workspace/cron/jobs.db"),
     place(Format::CronDb, "workspace/cron/jobs.db"),
+    place(Format::ControlDb, "data/control_plane.db"),
+    lost_place(
+        Format::ControlDb,
+        "agents/default/workspace/control_plane.db",
+    ),
+    place(Format::ControlDb, "workspace/control_plane.db"),
     // The manifest first: it says what must lie beside it, so it also goes first.
     place(Format::DeletedAgent, "data/agents/_deleted/*/manifest.json"),
     place(
@@ -298,18 +328,6 @@ pub(crate) enum Fate {
 ///
 /// In a pattern `*` stands for any part of one name, and a `/` at the end for all below.
 pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
-    ("control plane", "data/control_plane.db", Fate::Later),
-    ("delegate results", "data/delegate_results/", Fate::Later),
-    (
-        "delegate results",
-        "workspace/delegate_results/",
-        Fate::Later,
-    ),
-    (
-        "delegate results",
-        "agents/*/workspace/delegate_results/",
-        Fate::Later,
-    ),
     ("emergency stop", "estop-state.json", Fate::Kept),
     (
         "files of deleted agents",

@@ -65,6 +65,12 @@ fn empty_answers_are_empty_values() {
         ),
         (&["cron", "list"], json!([])),
         (&["cron", "runs"], json!({ "items": [], "next": null })),
+        (&["tasks", "list"], json!({ "items": [], "next": null })),
+        (&["tasks", "goals"], json!({ "items": [], "next": null })),
+        (
+            &["tasks", "settlements"],
+            json!({ "items": [], "next": null }),
+        ),
         (&["logs"], json!({ "items": [], "next": null })),
         (&["memory", "list"], json!({ "items": [], "next": null })),
         (&["devices", "list"], json!([])),

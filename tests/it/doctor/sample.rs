@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::state::{SAMPLE_SESSIONS, State, digest_of, findings, source};
 use crate::support::legacy::{copy_sample, sample_dir};
 use crate::support::sandbox::Sandbox;
+use crate::support::sqlite;
 use crate::support::tree::{assert_same_tree, tree_hash};
 
 /// Sessions and messages by agent, as the recipe's README has them.
@@ -28,8 +29,19 @@ fn holds_what_the_recipe_says(home: &Sandbox) {
     let jobs = state.jobs();
     let of = |agent: &str| jobs.iter().filter(|job| job.1 == agent).count();
     assert_eq!((jobs.len(), of("atlas"), of("birch")), (6, 3, 3));
-    // Runs of jobs, and two heartbeats.
-    assert_eq!(state.runs(), 11);
+    // Nine runs of jobs, five tasks of background work, two heartbeats.
+    assert_eq!(state.runs(), 16);
+    let stands = "SELECT substr(task_id, -1), status FROM task_runs WHERE owner_kind NOT IN ('cron', 'heartbeat') ORDER BY 1";
+    let stands = sqlite::rows(&state.global(), stands);
+    let wanted = [
+        ["1", "succeeded"],
+        ["2", "succeeded"],
+        ["3", "lost"],
+        ["4", "timed_out"],
+        ["5", "waiting"],
+    ];
+    assert_eq!(stands, wanted);
+    assert_eq!(state.count(&state.agent("atlas"), "run_artifacts"), 2);
     assert_eq!(state.count(&state.global(), "device_auth_tokens"), 4);
     assert_eq!(state.count(&state.global(), "usage_costs"), 6);
     assert_eq!(state.count(&state.global(), "diagnostic_events"), 6);
@@ -74,6 +86,18 @@ fn balances_as_the_recipe_says(report: &Value) {
         (
             "data/cron/jobs.db",
             json!({"cron jobs": all(6), "cron runs": all(9)}),
+        ),
+        (
+            "data/control_plane.db",
+            json!({"tasks": all(5), "goals": all(1), "continuations": all(1), "settlements": merged(1)}),
+        ),
+        (
+            "data/delegate_results/7a5c0000-0000-4000-8000-000000000001.json",
+            json!({"tasks": merged(1), "artifacts": all(1)}),
+        ),
+        (
+            "data/delegate_results/7a5c0000-0000-4000-8000-000000000002.json",
+            json!({"tasks": merged(1), "artifacts": all(1)}),
         ),
         ("data/devices.db", json!({"devices": all(3)})),
         (
@@ -262,6 +286,8 @@ fn what_came_in_is_shown_by_every_list_and_found_by_a_word() {
         .says("retired");
     home.zeroclaw(&["cron", "list"]).exits(0).says("birch");
     home.zeroclaw(&["memory", "list"]).exits(0).says("atlas");
+    home.zeroclaw(&["tasks", "list"]).exits(0).says("lanterns");
+    home.zeroclaw(&["tasks", "goals"]).exits(0).says("orchard");
     home.zeroclaw(&["status"]).exits(0);
     home.zeroclaw(&["db", "check"]).exits(0);
     let history = home

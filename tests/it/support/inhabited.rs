@@ -1,5 +1,6 @@
 //! A root with something of everything in it, made through the library.
 
+mod background;
 mod records;
 mod spent;
 
@@ -214,6 +215,7 @@ async fn fill_control_plane(importer: &Importer) {
     assert!(cron::insert_new(&mut tx.tx(), &job()).await.unwrap());
     let runs: Vec<_> = (1..=5).map(run_of_job).collect();
     task::insert_new(&mut tx.tx(), &runs).await.unwrap();
+    background::fill(&mut tx.tx(), run_of_job(9)).await;
     records::fill(&mut tx.tx()).await;
     acp::insert(&mut tx.tx(), &[acp_session()]).await.unwrap();
     spent::fill(&mut tx.tx()).await;

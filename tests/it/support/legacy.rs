@@ -205,6 +205,19 @@ pub(crate) fn build_sample(dir: impl Into<PathBuf>) -> LegacyInstall {
             &[&recipe.sql("jobs.sql")],
         )
         .sqlite(
+            "data/control_plane.db",
+            "control_v8.sql",
+            &[&recipe.sql("control.sql")],
+        )
+        .file(
+            "data/delegate_results/7a5c0000-0000-4000-8000-000000000001.json",
+            &recipe.bytes("result_output.json"),
+        )
+        .file(
+            "data/delegate_results/7a5c0000-0000-4000-8000-000000000002.json",
+            &recipe.bytes("result_status.json"),
+        )
+        .sqlite(
             "data/devices.db",
             "devices_v0_8.sql",
             &[&recipe.sql("devices.sql")],
