@@ -17,6 +17,7 @@ use super::sources::zeroclaw::surfaces::FORMATS;
 use super::stop::Stop;
 use super::task::{DoctorError, Task};
 
+mod clean;
 mod history;
 mod undo;
 
@@ -53,6 +54,10 @@ enum DoctorCommand {
     #[command(after_long_help = Exit::help_of_named())]
     History(history::HistoryArgs),
 
+    /// Delete old files whose import is proven
+    #[command(after_long_help = clean::help())]
+    Clean(clean::CleanArgs),
+
     /// Put back what a run moved aside, and the databases of before it
     #[command(after_long_help = undo::help())]
     Undo(undo::UndoArgs),
@@ -66,6 +71,7 @@ enum DoctorCommand {
 pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Result<Exit, CliError> {
     match args.command {
         Some(DoctorCommand::History(args)) => return history::run(args, context).await,
+        Some(DoctorCommand::Clean(args)) => return clean::run(args, context).await,
         Some(DoctorCommand::Undo(args)) => return undo::run(args, context).await,
         None => {}
     }

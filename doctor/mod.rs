@@ -6,9 +6,11 @@
 
 mod apply;
 mod before;
+mod clean;
 mod command;
 mod finding;
 mod health;
+mod hold;
 mod names;
 mod owner;
 mod phases;

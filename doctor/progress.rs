@@ -230,10 +230,15 @@ fn told(event: &Event) -> String {
         let (done, total) = (size(event.done_bytes), size(event.total_bytes));
         parts.push(format!("{done} of {total}"));
     }
+    let noun = match event.phase {
+        "retire" => "files",
+        "index" => "rows",
+        _ => "records",
+    };
     match (event.done_records, event.total_records) {
         (0, 0) => {}
-        (done, 0) => parts.push(format!("{done} records")),
-        (done, total) => parts.push(format!("{done} of {total} records")),
+        (done, 0) => parts.push(format!("{done} {noun}")),
+        (done, total) => parts.push(format!("{done} of {total} {noun}")),
     }
     match (event.bytes_per_second, event.records_per_second) {
         (0, 0) => {}
@@ -241,7 +246,8 @@ fn told(event: &Event) -> String {
         (bytes, _) => parts.push(format!("{}/s", size(bytes))),
     }
     if let Some(left) = event.left_ms {
-        let left = i64::try_from(left).unwrap_or(i64::MAX);
+        // Nobody waits in tenths.
+        let left = i64::try_from(left.div_ceil(1_000) * 1_000).unwrap_or(i64::MAX);
         parts.push(format!("{} left", span(left)));
     }
     parts.join(", ")

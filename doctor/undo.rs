@@ -4,26 +4,23 @@
 //! is refused before the first change; after that the journal takes it to its end, whoever comes next.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 use zeroclaw::clock::Clock;
-use zeroclaw::fs::{FsError, Holder, HolderKind, Layout, LockError, RootLock, SharedLock};
+use zeroclaw::fs::{FsError, Layout};
 use zeroclaw::model::{ErrorKind, MigrationRun, MigrationStatus};
 use zeroclaw::service::undo::{self, PlanStep, RowsSince, UndoJob};
 use zeroclaw::service::{Service, ServiceError};
 
 use super::before::{self, Before};
+use super::hold::{hold, refuse_held};
 use super::preflight::{self, PreflightError};
 
 mod kept;
 mod show;
 
 pub(crate) use show::show;
-
-/// How long to wait for whoever holds the root.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Why a run is not undone. Nothing has changed then, unless the file system failed half way.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +55,12 @@ pub(crate) enum UndoError {
         what: &'static str,
         /// Where it should be.
         path: PathBuf,
+    },
+    /// What it moved aside was deleted.
+    #[error("the old files of run {run} were deleted by `zeroclaw doctor clean`")]
+    Cleaned {
+        /// The run.
+        run: String,
     },
     /// What was moved aside is not what it was.
     #[error("{} is not as it was when the run moved it there", .path.display())]
@@ -95,6 +98,7 @@ impl UndoError {
             Self::Later { .. }
             | Self::Nothing { .. }
             | Self::Missing { .. }
+            | Self::Cleaned { .. }
             | Self::Changed { .. }
             | Self::Taken { .. }
             | Self::CutOff => ErrorKind::Refused,
@@ -116,7 +120,7 @@ impl UndoError {
             Self::Nothing { .. } => {
                 "there is nothing to undo; `zeroclaw doctor --fix` goes on with it".to_owned()
             }
-            Self::Missing { .. } => {
+            Self::Missing { .. } | Self::Cleaned { .. } => {
                 "a run can be undone only while what it moved aside and its archive are kept; nothing was changed"
                     .to_owned()
             }
@@ -198,16 +202,7 @@ impl Undo<'_> {
         if let Some(report) = self.undone_before() {
             return Ok(report);
         }
-        if let SharedLock::WriterAlive(holder) =
-            RootLock::shared_if_present(&self.layout).map_err(ServiceError::from)?
-        {
-            let held = LockError::Held {
-                path: self.layout.daemon_lock(),
-                holder: holder.map(Box::new),
-                waited: Duration::ZERO,
-            };
-            return Err(ServiceError::from(held).into());
-        }
+        refuse_held(&self.layout)?;
         preflight::old_daemon(self.layout.root())?;
         let service = Service::look(self.layout.root(), self.clock.clone()).await?;
         let planned = self.plan(&service).await;
@@ -230,7 +225,8 @@ impl Undo<'_> {
         if let Some(report) = self.undone_before() {
             if !has_state && self.layout.daemon_lock().exists() {
                 // Killed before it could take its own lock file away.
-                self.lock().await?.remove(&self.layout)?;
+                let lock = hold(&self.layout, &self.clock).await?;
+                lock.remove(&self.layout)?;
             }
             return Ok(report);
         }
@@ -238,7 +234,7 @@ impl Undo<'_> {
             let root = self.layout.root().to_owned();
             return Err(ServiceError::NotInitialised { root }.into());
         }
-        let lock = self.lock().await?;
+        let lock = hold(&self.layout, &self.clock).await?;
         preflight::old_daemon(self.layout.root())?;
         let service = Service::look_under(&lock, self.layout.root(), self.clock.clone()).await?;
         let planned = self.plan(&service).await;
@@ -253,22 +249,6 @@ impl Undo<'_> {
         report.previous = Some(self.layout.stored(&aside).display().to_string());
         report.written = true;
         Ok(report)
-    }
-
-    /// Takes the root, off the runtime's threads: waiting blocks.
-    async fn lock(&self) -> Result<RootLock, UndoError> {
-        let layout = self.layout.clone();
-        let holder = Holder {
-            kind: HolderKind::Doctor,
-            since_ms: self.clock.now_ms(),
-        };
-        let taken =
-            tokio::task::spawn_blocking(move || RootLock::exclusive(&layout, holder, LOCK_WAIT));
-        let taken = taken.await.unwrap_or_else(|error| {
-            let stopped = std::io::Error::other(error);
-            Err(FsError::at("lock", self.layout.root())(stopped).into())
-        });
-        Ok(taken.map_err(ServiceError::from)?)
     }
 
     /// The report of a run that was undone before; `None` where it was not.

@@ -47,9 +47,12 @@ pub(super) fn find(
     // Of two that had one place the run took the older first: that is the one of before.
     moved.sort_by_key(|receipt| receipt.imported_at_ms);
     for receipt in moved {
-        let path = layout.root().join(unescaped(
-            receipt.retired_path.as_deref().unwrap_or_default(),
-        ));
+        let Some(retired) = &receipt.retired_path else {
+            return Err(UndoError::Cleaned {
+                run: run_id.to_owned(),
+            });
+        };
+        let path = layout.root().join(unescaped(retired));
         prove(&path, receipt)?;
         let Ok(kept) = path.strip_prefix(&aside) else {
             // It lies with another run, whose undoing brings it back.

@@ -25,7 +25,7 @@ impl ProgressLine {
     /// * `share`: thousandths that are done; `None` where nobody knows.
     pub(crate) fn show(&self, share: Option<u64>, text: &str) {
         let template = match share {
-            Some(_) => "[{bar:20}] {wide_msg}",
+            Some(_) => "[{bar:10}] {wide_msg}",
             None => "{wide_msg}",
         };
         let style = ProgressStyle::with_template(template)

@@ -438,7 +438,7 @@ fn odd_names_and_folders_that_were_empty_come_back_as_they_were() {
 }
 
 #[test]
-fn c25_a_store_with_its_log_comes_back_as_a_pair() {
+fn a_store_with_its_log_comes_back_as_a_pair() {
     let (home, install) = home_with_talk();
     let store = "data/sessions/sessions.db";
     let turns = turns("pair", 4);
@@ -458,7 +458,7 @@ fn c25_a_store_with_its_log_comes_back_as_a_pair() {
 }
 
 #[test]
-fn of_two_files_that_had_one_place_the_older_comes_back_and_the_other_is_kept() {
+fn c25_of_two_files_that_had_one_place_the_older_comes_back_and_the_other_is_kept() {
     let (home, install) = home_with_talk();
     let first = fs::read(install.path(TALK)).unwrap();
     let second = jsonl(&turns("talk", 6));

@@ -180,13 +180,13 @@ fn random_kills(kills: u32) {
 }
 
 #[test]
-fn killed_at_random_moments_imports_and_their_undoing_end_as_if_undisturbed() {
+fn c23_killed_at_random_moments_imports_and_their_undoing_end_as_if_undisturbed() {
     random_kills(12);
 }
 
 #[test]
 #[ignore = "takes minutes; the short one runs always"]
-fn killed_a_hundred_times_imports_and_their_undoing_end_as_if_undisturbed() {
+fn c23_killed_a_hundred_times_imports_and_their_undoing_end_as_if_undisturbed() {
     random_kills(100);
 }
 
