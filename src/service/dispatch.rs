@@ -106,7 +106,7 @@ impl Service {
                 };
                 Response::Tasks(self.list_tasks(&filter, before.as_deref(), limit).await?)
             }
-            Request::TasksShow { task } => Response::Task(self.show_task(&task).await?),
+            Request::TasksShow { task } => Response::Task(Box::new(self.show_task(&task).await?)),
             Request::TasksOutput { task, path } => {
                 Response::TaskOutput(self.task_output(&task, path.as_deref()).await?)
             }

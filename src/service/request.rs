@@ -384,7 +384,7 @@ pub enum Response {
     /// Tasks.
     Tasks(Page<TaskRun>),
     /// One task.
-    Task(TaskOverview),
+    Task(Box<TaskOverview>),
     /// What a task gave.
     TaskOutput(TaskOutput),
     /// Goals.

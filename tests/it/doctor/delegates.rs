@@ -234,7 +234,8 @@ fn c15_what_is_no_result_is_refused_by_place_and_a_cut_off_one_is_named() {
     );
     let mut kept = state.quarantined();
     let mut wanted: Vec<Vec<u8>> = files.into_iter().map(|(_, bytes)| bytes).collect();
-    (kept.sort(), wanted.sort());
+    kept.sort();
+    wanted.sort();
     assert_eq!(kept, wanted);
     for file in [cut_off.to_str().unwrap(), "data/delegate_results/README"] {
         assert!(install.path(file).exists());

@@ -4,7 +4,7 @@ use super::*;
 
 /// A decided end; `values` stand for columns of the same name.
 fn intent(number: u32, values: &[(&str, String)]) -> String {
-    let mut columns = vec![
+    let mut columns = [
         ("owner_pid", "4242".to_owned()),
         ("owner_boot_id", "boot-1".to_owned()),
         ("desired_status", "completed".to_owned()),
