@@ -18,7 +18,7 @@ use super::sources::zeroclaw::session_lines::{self, Standing};
 use super::sources::zeroclaw::surfaces::{Fate, Format};
 use super::sources::zeroclaw::{
     acp_db, audit_db, brain_db, control_db, costs, cron_db, deleted_agent, devices_db,
-    heartbeat_db, knowledge_db, paired_tokens, result_file, sessions_db, sop_db, trace,
+    heartbeat_db, knowledge_db, markdown, paired_tokens, result_file, sessions_db, sop_db, trace,
 };
 use super::sources::{ReadError, Sink, sqlite::LegacyDb};
 use super::survey::{Notes, Repeated, Survey};
@@ -152,6 +152,7 @@ pub(crate) async fn read<S: Sink>(
         Format::Cache | Format::CacheDb | Format::SelfTestDb => Ok(()),
         Format::Costs => costs::read(path, owners, sink).await,
         Format::Trace => trace::read(path, owners, sink).await,
+        Format::Markdown => markdown::read(path, &source.relative, owners, sink).await,
         Format::DeletedAgent => deleted_agent::read(path, owners, sink).await,
         Format::PairedTokens => paired_tokens::read(install.root, sink).await,
         _ => Err(not_plain(source)),
@@ -203,6 +204,7 @@ async fn read_database<S: Sink>(
         | Format::ResultFile
         | Format::PairedTokens
         | Format::DeletedAgent
+        | Format::Markdown
         | Format::Costs
         | Format::Trace => Err(not_plain(source)),
     }
@@ -235,6 +237,11 @@ pub(crate) async fn plan(
     let bytes = scan.sources.iter().map(|source| source.bytes).sum();
     install.progress.begin("look", bytes, 0);
     for source in scan.sources {
+        if source.format == Format::Markdown && markdown::owner(&source.relative, owners).is_none()
+        {
+            plan.others.push(kept_text(&source));
+            continue;
+        }
         let planned = decide(source, install, earlier, root_tag, is_foreign).await;
         if planned.action == Action::Import {
             needed.extend(planned.survey.agents.keys().flatten().cloned());
@@ -270,6 +277,17 @@ pub(crate) async fn plan(
         .collect();
     plan.findings.extend(leftovers(&plan.others));
     plan
+}
+
+/// A file that looks like memories and is text of its agent alone: it stays, and nothing is taken.
+fn kept_text(source: &Source) -> super::scan::Other {
+    super::scan::Other {
+        surface: "agent files",
+        relative: source.relative.clone(),
+        fate: Fate::Kept,
+        files: 1,
+        bytes: source.bytes,
+    }
 }
 
 /// Agents that look like earlier names of others: a rename writes the configuration and moves the
@@ -319,6 +337,10 @@ async fn decide(
             SourceStatus::Retired | SourceStatus::Kept | SourceStatus::Discarded
         )
     });
+    // An index follows its file, also back to what it said before.
+    let settled = settled.filter(|state| {
+        source.format != Format::Markdown || is_latest(&source_key, state, earlier)
+    });
     // What was refused may be taken now: under another name, or by a reader that knows more.
     let mut survey = None;
     let mut was_imported = settled.is_some();
@@ -367,6 +389,17 @@ async fn decide(
         planned.survey = repeated.survey();
     }
     planned
+}
+
+/// Whether no other content of the same file came in later.
+fn is_latest(source_key: &str, state: &SourceState, earlier: &Earlier) -> bool {
+    let place = |key: &str| key.rsplit_once(':').map(|(place, _)| place.to_owned());
+    let others = earlier
+        .iter()
+        .filter(|(key, _)| *key != source_key && place(key) == place(source_key));
+    others
+        .map(|(_, other)| other.imported_at_ms)
+        .all(|at_ms| at_ms < state.imported_at_ms)
 }
 
 /// Reads a source for what is in it.

@@ -40,6 +40,7 @@ pub(crate) mod kind {
     pub(crate) const KNOWLEDGE_NODE: &str = "knowledge nodes";
     pub(crate) const KNOWLEDGE_EDGE: &str = "knowledge edges";
     pub(crate) const AUDIT_EVENT: &str = "audit events";
+    pub(crate) const INDEXED_FILE: &str = "indexed files";
     pub(crate) const RECEIPT: &str = "receipts";
 }
 

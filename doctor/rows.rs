@@ -22,6 +22,7 @@ mod device;
 mod diagnostic;
 mod flow;
 mod knowledge;
+mod memory_index;
 mod task;
 mod task_record;
 mod tool_artifact;
@@ -229,6 +230,7 @@ rows! {
     Device: zeroclaw::model::PairedDevice,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
+    IndexedFile: zeroclaw::model::IndexedFile,
     Cost: zeroclaw::model::UsageCost,
     Diagnostic: zeroclaw::model::DiagnosticEvent,
     Flow: zeroclaw::model::FlowRun,

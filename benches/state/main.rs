@@ -19,6 +19,7 @@ mod data;
 mod large;
 mod measure;
 mod raw;
+mod recall;
 mod search;
 mod transcript;
 
@@ -37,6 +38,8 @@ struct Scale {
     transcript: usize,
     /// Sessions listed.
     sessions: usize,
+    /// Memories recalled from.
+    memories: usize,
 }
 
 const FULL: Scale = Scale {
@@ -46,6 +49,7 @@ const FULL: Scale = Scale {
     events: 100_000,
     transcript: 10_000,
     sessions: 2_000,
+    memories: 20_000,
 };
 
 /// Proves that every work still runs; its figures mean little.
@@ -56,6 +60,7 @@ const SMOKE: Scale = Scale {
     events: 5_000,
     transcript: 2_000,
     sessions: 300,
+    memories: 1_000,
 };
 
 fn main() {
@@ -81,4 +86,5 @@ async fn all(dir: &Path, scale: Scale) {
     large::pass_by(dir, scale, &mut table).await;
     search::build_and_search(dir, scale, &mut table).await;
     search::snapshot(dir, scale, &mut table).await;
+    recall::recall(dir, scale, &mut table).await;
 }

@@ -160,6 +160,19 @@ const AGENT: &[(&str, Decision)] = &[
     ),
     ("vfs_chunks", Keep("bytes of larger files of the agent")),
     ("vfs_entries_fts", Keep("words of vfs_entries")),
+    (
+        "memory_index_sources",
+        Keep("names and digests of indexed files"),
+    ),
+    (
+        "memory_index_chunks",
+        Keep("entries of indexed files, as in memories"),
+    ),
+    (
+        "memory_index_chunks_fts",
+        Keep("words of memory_index_chunks"),
+    ),
+    ("memory_index_state", Keep("a counter")),
 ];
 
 /// One thing to take out, as it is told.

@@ -9,6 +9,7 @@ use super::output::{Column, Table, time};
 use super::{CliError, Context, Exit, ask};
 
 mod change;
+mod indexed;
 
 /// Store, show, find and forget memories
 #[derive(Debug, Subcommand)]
@@ -35,6 +36,12 @@ pub(crate) enum MemoryCommand {
     /// Delete all that a key holds and held, or the memory of an id
     #[command(after_long_help = Exit::help_of(&change::EXITS))]
     Forget(change::ForgetArgs),
+    /// List or search entries of files that hold memories
+    ///
+    /// Such files stay yours to edit; `zeroclaw doctor --fix` indexes them anew when they have changed.
+    /// Without words all entries, by file and line.
+    #[command(after_long_help = Exit::help_of_named())]
+    Indexed(indexed::IndexedArgs),
 }
 
 #[derive(Args, Debug)]
@@ -81,6 +88,7 @@ impl MemoryCommand {
             Self::Store(args) => change::store(context, args).await,
             Self::Show(args) => change::show(context, args).await,
             Self::Forget(args) => change::forget(context, args).await,
+            Self::Indexed(args) => indexed::run(context, args).await,
         }
     }
 }

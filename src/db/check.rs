@@ -9,8 +9,12 @@ use crate::model::CheckOutcome;
 const MAX_LINES: usize = 20;
 
 /// The full-text indexes of an agent's tier, each an external-content FTS5 table.
-pub const FULL_TEXT_INDEXES: [&str; 3] =
-    ["transcript_events_fts", "memories_fts", "vfs_entries_fts"];
+pub const FULL_TEXT_INDEXES: [&str; 4] = [
+    "transcript_events_fts",
+    "memories_fts",
+    "vfs_entries_fts",
+    "memory_index_chunks_fts",
+];
 
 /// Runs `PRAGMA integrity_check`.
 ///

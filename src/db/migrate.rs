@@ -112,8 +112,12 @@ const AGENT: &[(&str, &str)] = &[
     ),
     ("vfs", include_str!("../../migrations/agent/0007_vfs.sql")),
     (
+        "memory_index",
+        include_str!("../../migrations/agent/0008_memory_index.sql"),
+    ),
+    (
         "living_sessions",
-        include_str!("../../migrations/agent/0008_living_sessions.sql"),
+        include_str!("../../migrations/agent/0009_living_sessions.sql"),
     ),
 ];
 

@@ -158,6 +158,8 @@ pub struct SourceState {
     pub status: SourceStatus,
     /// Records of it that were not taken.
     pub refused: u64,
+    /// When it was last brought in.
+    pub imported_at_ms: i64,
 }
 
 /// The receipt of one source.

@@ -19,6 +19,7 @@ mod flow;
 mod ids;
 mod knowledge;
 mod memory;
+mod memory_index;
 mod migration;
 mod page;
 mod recall;
@@ -52,6 +53,7 @@ pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
 pub use knowledge::{KnowledgeEdge, KnowledgeNode};
 pub use memory::{MemoryHit, MemoryRecord, NewMemory};
+pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
     TierReceipt,

@@ -251,6 +251,9 @@ impl Service {
                 self.search_vfs(&agent, namespace.as_ref(), &text, limit)
                     .await?,
             ),
+            Request::MemoryIndexed { text, agent, limit } => {
+                Response::Indexed(self.find_indexed(&text, agent.as_ref(), limit).await?)
+            }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),
             Request::History { run: None, limit } => Response::Runs(self.list_runs(limit).await?),

@@ -10,7 +10,7 @@ use crate::db::{BulkTx, Db, Reader, WriteTx};
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, BackupRun, KindCount, MigrationRun, SourceReceipt, Tier,
 };
-use crate::store::agent::{memory, search, session};
+use crate::store::agent::{memory, memory_index, search, session};
 use crate::store::global::{backup, lease, migration};
 
 /// Lease scope that shows who owns a root.
@@ -346,7 +346,8 @@ impl Importer {
         db.write(|tx| {
             Box::pin(async move {
                 search::rebuild(tx).await?;
-                memory::rebuild(tx).await.map_err(ServiceError::from)
+                memory::rebuild(tx).await?;
+                memory_index::rebuild(tx).await.map_err(ServiceError::from)
             })
         })
         .await

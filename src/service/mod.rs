@@ -25,6 +25,7 @@ mod history;
 mod import;
 mod knowledge;
 mod memory;
+mod memory_index;
 mod open;
 mod request;
 mod session;

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
-    CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, KnowledgeNode,
-    MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus,
-    TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact, TranscriptCursor,
-    TranscriptOrder,
+    CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit,
+    KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord,
+    SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
+    TranscriptCursor, TranscriptOrder,
 };
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
@@ -335,6 +335,16 @@ pub enum Request {
         /// Most hits.
         limit: PageLimit,
     },
+    /// Entries of files that hold memories, all or those that hold all words of a text.
+    #[serde(rename = "memory.indexed")]
+    MemoryIndexed {
+        /// The words; empty for all entries.
+        text: String,
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Most entries.
+        limit: PageLimit,
+    },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
     DbCheck {
@@ -420,6 +430,8 @@ pub enum Response {
     VfsEntries(Page<VfsEntry>),
     /// Files that were found.
     VfsHits(Vec<VfsHit>),
+    /// Entries of files that hold memories.
+    Indexed(Vec<IndexedHit>),
     /// Checks.
     Checks(Vec<TierCheck>),
     /// Import runs.

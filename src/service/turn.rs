@@ -34,7 +34,7 @@ pub(super) const SCOPE: &str = "turn";
 /// How often a turn that another process holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// First agent schema that has leases.
-pub(super) const SINCE_SCHEMA: i64 = 8;
+pub(super) const SINCE_SCHEMA: i64 = 9;
 
 /// A turn under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

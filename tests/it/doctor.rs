@@ -15,6 +15,7 @@ mod flows;
 mod health;
 mod history;
 mod knowledge;
+mod markdown;
 mod messages;
 mod modes;
 mod owners;

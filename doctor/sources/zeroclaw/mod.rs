@@ -12,6 +12,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod estop;
 pub(crate) mod heartbeat_db;
 pub(crate) mod knowledge_db;
+pub(crate) mod markdown;
 pub(crate) mod paired_tokens;
 pub(crate) mod remains;
 pub(crate) mod result_file;

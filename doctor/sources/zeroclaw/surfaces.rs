@@ -19,6 +19,8 @@ pub(crate) enum Format {
     BrainDb,
     /// `discord.db`.
     ChannelArchive,
+    /// `MEMORY.md` and daily files.
+    Markdown,
     /// What was kept of a deleted agent.
     DeletedAgent,
     /// `jobs.db`.
@@ -59,6 +61,7 @@ pub(crate) const FORMATS: &[Format] = &[
     Format::AcpDb,
     Format::BrainDb,
     Format::ChannelArchive,
+    Format::Markdown,
     Format::DeletedAgent,
     Format::CronDb,
     Format::ControlDb,
@@ -131,6 +134,10 @@ impl Format {
             Self::AcpDb => surface("acp-sessions", "transcript_events", Database),
             Self::BrainDb => surface("memories", "memories", Database),
             Self::ChannelArchive => surface("channel-archive", "memories", Database),
+            Self::Markdown => Surface {
+                stays: true,
+                ..surface("memory-files", "memory_index_chunks", Plain)
+            },
             Self::DeletedAgent => surface("deleted-agents", "memories", Plain),
             Self::CronDb => surface("cron", "cron_jobs", Database),
             Self::ControlDb => surface("tasks", "task_runs", Database),
@@ -244,6 +251,14 @@ pub(crate) const PLACES: &[Place] = &[
         "agents/default/workspace/control_plane.db",
     ),
     place(Format::ControlDb, "workspace/control_plane.db"),
+    place(Format::Markdown, "agents/*/workspace/MEMORY.md"),
+    place(Format::Markdown, "agents/*/workspace/memory/*.md"),
+    place(Format::Markdown, "data/MEMORY.md"),
+    place(Format::Markdown, "data/memory/*.md"),
+    place(Format::Markdown, "data/memory/archive/*.md"),
+    place(Format::Markdown, "workspace/MEMORY.md"),
+    place(Format::Markdown, "workspace/memory/*.md"),
+    place(Format::Markdown, "workspace/memory/archive/*.md"),
     // The manifest first: it says what must lie beside it, so it also goes first.
     place(Format::DeletedAgent, "data/agents/_deleted/*/manifest.json"),
     place(
@@ -333,17 +348,5 @@ pub(crate) const OTHERS: &[(&str, &str, Fate)] = &[
         "files of deleted agents",
         "data/agents/_deleted/*/workspace/",
         Fate::Kept,
-    ),
-    ("Markdown memories", "data/MEMORY.md", Fate::Later),
-    ("Markdown memories", "data/memory/*.md", Fate::Later),
-    (
-        "Markdown memories",
-        "agents/*/workspace/MEMORY.md",
-        Fate::Later,
-    ),
-    (
-        "Markdown memories",
-        "agents/*/workspace/memory/*.md",
-        Fate::Later,
     ),
 ];

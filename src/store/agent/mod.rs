@@ -6,6 +6,7 @@ pub mod branch;
 pub mod conversation;
 pub mod lease;
 pub mod memory;
+pub mod memory_index;
 pub mod receipt;
 pub mod search;
 pub mod session;

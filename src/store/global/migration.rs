@@ -320,13 +320,13 @@ pub async fn total_of(conn: &mut SqliteConnection, run_id: &str) -> Result<KindC
 pub async fn source_states(
     conn: &mut SqliteConnection,
 ) -> Result<Vec<(String, SourceState)>, StoreError> {
-    let rows: Vec<(String, String, i64)> = sqlx::query_as(
-        "SELECT source_key, status, refused_count FROM migration_sources ORDER BY source_key",
+    let rows: Vec<(String, String, i64, i64)> = sqlx::query_as(
+        "SELECT source_key, status, refused_count, imported_at_ms FROM migration_sources ORDER BY source_key",
     )
     .fetch_all(conn)
     .await?;
     rows.into_iter()
-        .map(|(key, status, refused)| {
+        .map(|(key, status, refused, imported_at_ms)| {
             let status = decoded(
                 SourceStatus::parse,
                 &status,
@@ -335,7 +335,12 @@ pub async fn source_states(
                 &key,
             )?;
             let refused = u64::try_from(refused).unwrap_or(0);
-            Ok((key, SourceState { status, refused }))
+            let state = SourceState {
+                status,
+                refused,
+                imported_at_ms,
+            };
+            Ok((key, state))
         })
         .collect()
 }

@@ -41,6 +41,7 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["vfs", "ls", "--agent", "atlas", "--trees"],
         &["vfs", "cat", "--agent", "atlas", "log/tide.md"],
         &["vfs", "search", "--agent", "atlas", "tide"],
+        &["memory", "indexed"],
         &["db", "check"],
         &["backup", "list"],
         &["backup", "list", "--archives"],

@@ -10,7 +10,8 @@ use zeroclaw::model::{
     KindCount, MigrationStatus, PageLimit, SessionStatus, SourceReceipt, SourceStatus, Tier,
 };
 use zeroclaw::store::agent::{
-    artifact, conversation, memory, receipt, search, session, tool_artifact, transcript,
+    artifact, conversation, memory, memory_index, receipt, search, session, tool_artifact,
+    transcript,
 };
 use zeroclaw::store::global::{
     acp, agent, backup, continuation, cost, cron, delivery, diagnostic, goal, lease, migration,
@@ -593,6 +594,35 @@ fn of_acp_sessions_and_artifacts() {
         assert_eq!(ended.unwrap().archived_at_ms, Some(7));
         let live = session::routed(&mut tx, "telegram:main:42").await.unwrap();
         assert_eq!(live, None);
+    });
+}
+
+#[test]
+fn of_indexed_files() {
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        let db = filled(dir.path(), Tier::Agent(atlas())).await;
+        let mut bulk = db.begin_bulk().await.unwrap();
+        let mut tx = bulk.tx();
+
+        let path = "agents/atlas/workspace/MEMORY.md";
+        let mut file = memory_index::get(&mut tx, path).await.unwrap().unwrap();
+        assert_eq!(file.entries.len(), 3);
+        assert_eq!(memory_index::get(&mut tx, "nothing").await.unwrap(), None);
+        for (text, hits) in [("", 3), ("pump", 2), ("ЛЕЙКА", 1), ("nothing", 0)] {
+            let found = memory_index::find(&mut tx, &atlas(), text, all()).await;
+            assert_eq!(found.unwrap().len(), hits, "{text}");
+        }
+        file.entries.remove(0);
+        file.hash = "0".repeat(64);
+        memory_index::replace(&mut tx, &file).await.unwrap();
+        let stored = memory_index::get(&mut tx, path).await.unwrap();
+        assert_eq!(stored.as_ref(), Some(&file));
+        for text in ["shed", "pump"] {
+            let found = memory_index::find(&mut tx, &atlas(), text, all()).await;
+            assert_eq!(found.unwrap().len(), usize::from(text == "pump"), "{text}");
+        }
+        memory_index::rebuild(&mut tx).await.unwrap();
     });
 }
 

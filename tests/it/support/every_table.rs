@@ -14,7 +14,7 @@ use super::sqlite::{self, Journal, block_on};
 type Values = &'static [(&'static str, &'static str)];
 
 /// Tables that every root has rows in by itself.
-const OWN_ROWS: [&str; 2] = ["schema_meta", "agent_databases"];
+const OWN_ROWS: [&str; 3] = ["schema_meta", "agent_databases", "memory_index_state"];
 
 /// SHA-256 of nothing.
 const DIGEST: &str = "'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'";
@@ -206,6 +206,18 @@ const AGENT: &[(&str, Values)] = &[
         ],
     ),
     ("vfs_chunks", &[("entry_no", "7")]),
+    (
+        "memory_index_sources",
+        &[
+            ("source_no", "1"),
+            ("source_kind", "'memory'"),
+            ("hash", DIGEST),
+        ],
+    ),
+    (
+        "memory_index_chunks",
+        &[("source_no", "1"), ("start_line", "1"), ("end_line", "2")],
+    ),
 ];
 
 /// Puts a row with a value in every column into every ordinary table of a control plane.

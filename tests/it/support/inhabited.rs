@@ -8,14 +8,14 @@ use std::path::Path;
 
 use zeroclaw::model::{
     AcpSession, AcpState, AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType,
-    CronJob, CronOrigin, Delivery, KindCount, MemoryRecord, MigrationRun, MigrationStatus,
-    NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord, SessionScope, SessionStatus,
-    ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus,
-    Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
+    CronJob, CronOrigin, Delivery, IndexedEntry, IndexedFile, KindCount, MemoryRecord,
+    MigrationRun, MigrationStatus, NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord,
+    SessionScope, SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin,
+    TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
 use zeroclaw::model::{VfsNamespace, VfsPath};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service, WriteMode};
-use zeroclaw::store::agent::{memory, session, tool_artifact, transcript};
+use zeroclaw::store::agent::{memory, memory_index, session, tool_artifact, transcript};
 use zeroclaw::store::global::{acp, backup, cron, task};
 
 use super::sqlite::block_on;
@@ -78,6 +78,9 @@ async fn fill_agents(importer: &Importer) {
         .map(|place| said(place, "user", &format!("{place} {}", "long ".repeat(200))))
         .collect();
     add_session(&mut tx.tx(), &record("atlas", "large", 0), &large).await;
+    memory_index::replace(&mut tx.tx(), &indexed_file())
+        .await
+        .unwrap();
     tool_artifact::insert(&mut tx.tx(), &[payload()])
         .await
         .unwrap();
@@ -292,6 +295,23 @@ fn acp_session() -> AcpSession {
         created_at_ms: START_MS,
         last_activity_at_ms: START_MS,
         ended_at_ms: Some(START_MS),
+    }
+}
+
+fn indexed_file() -> IndexedFile {
+    IndexedFile {
+        path: "agents/atlas/workspace/MEMORY.md".to_owned(),
+        hash: "00".repeat(32),
+        mtime_ms: START_MS,
+        size_bytes: 64,
+        entries: vec![IndexedEntry {
+            id: "entry-1".to_owned(),
+            start_line: 3,
+            end_line: 3,
+            category: "core".to_owned(),
+            key: Some("hostile".to_owned()),
+            text: HOSTILE.to_owned(),
+        }],
     }
 }
 

@@ -1,4 +1,4 @@
--- 0008: what a session needs to live: a branch it is on, a turn at a time, checkpoints, a guard against lost updates.
+-- 0009: what a session needs to live: a branch it is on, a turn at a time, checkpoints, a guard against lost updates.
 
 -- Place of the event the conversation stands at; NULL while it was never taken back, and then the newest event; 0 before
 -- the first one.
