@@ -67,7 +67,13 @@ const LOOKS: [&[&str]; 9] = [
 
 fn answers(run: impl Fn(&[&str]) -> Ran) -> Vec<Value> {
     let json = |args: &&[&str]| run(&[*args, &["--json"]].concat()).exits(0).json();
-    LOOKS.iter().map(json).collect()
+    let mut said: Vec<Value> = LOOKS.iter().map(json).collect();
+    // A restored database is a compact one: it may be smaller than the one that grew.
+    let checks = said.iter_mut().filter_map(Value::as_array_mut).flatten();
+    for check in checks.filter_map(Value::as_object_mut) {
+        check.remove("size_bytes");
+    }
+    said
 }
 
 #[test]
