@@ -7,7 +7,6 @@ use serde::Serialize;
 use zeroclaw::model::{AgentId, AgentStatus, SourceState, SourceStatus, Tier};
 
 use super::finding::{Finding, Level};
-use super::names::escaped;
 use super::owner::Owners;
 use super::progress::Progress;
 use super::results;
@@ -275,7 +274,6 @@ pub(crate) async fn plan(
         .into_iter()
         .map(|id| (id.clone(), owners.status(&id)))
         .collect();
-    plan.findings.extend(leftovers(&plan.others));
     plan
 }
 
@@ -468,26 +466,6 @@ pub(crate) fn noted(source: &str, notes: &Notes) -> Vec<Finding> {
         Some(Finding::new(code, Level::Advice, place, message))
     };
     notes.iter().filter_map(one).collect()
-}
-
-/// Surfaces that stay because this release does not import them.
-fn leftovers(others: &[super::scan::Other]) -> Vec<Finding> {
-    let later = others.iter().filter(|other| other.fate == Fate::Later);
-    later
-        .map(|other| {
-            let message = format!(
-                "{}: known, not imported by this release; left in place",
-                other.surface
-            );
-            Finding::new(
-                "not-imported",
-                Level::Warning,
-                escaped(&other.relative),
-                message,
-            )
-            .with_remedy("keep it; a later release imports it")
-        })
-        .collect()
 }
 
 /// The tiers a plan writes to.

@@ -116,7 +116,7 @@ pub(crate) struct OtherReport {
     pub(crate) surface: &'static str,
     /// Where, below the root.
     pub(crate) path: String,
-    /// `later`, `kept` or `ignored`.
+    /// `kept` or `ignored`.
     pub(crate) fate: &'static str,
     /// How many.
     pub(crate) files: u64,
@@ -165,7 +165,6 @@ impl Report {
             surface: other.surface,
             path: escaped(&other.relative),
             fate: match other.fate {
-                Fate::Later => "later",
                 Fate::Kept => "kept",
                 Fate::Ignored => "ignored",
             },

@@ -281,7 +281,6 @@ fn other_table(others: &[OtherReport]) -> Table {
     ]);
     for other in others {
         let fate = match other.fate {
-            "later" => "known, not imported by this release; left in place",
             "kept" => "stays a file",
             _ => "no state; left in place",
         };

@@ -331,8 +331,6 @@ pub(crate) const PLACES: &[Place] = &[
 /// What is to happen with a file that no reader takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// State that a later release will import; it stays in place until then.
-    Later,
     /// Stays a file by design.
     Kept,
     /// No state: caches, logs, locks.

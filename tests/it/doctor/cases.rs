@@ -154,7 +154,7 @@ fn outcome(home: &Sandbox, run: &Ran, expected: &Expected) -> Vec<String> {
         .refused
         .iter()
         .all(|refused| refused.why == Why::TornTail);
-    let has_rest = !is_whole || says_not_imported(&report);
+    let has_rest = !is_whole || says_lone_log(&report);
     if run.code() != Some(i32::from(has_rest)) {
         faults.push(format!("wrong exit code: {}", run.told()));
     }
@@ -173,10 +173,9 @@ fn outcome(home: &Sandbox, run: &Ran, expected: &Expected) -> Vec<String> {
     faults
 }
 
-fn says_not_imported(report: &Value) -> bool {
+fn says_lone_log(report: &Value) -> bool {
     let all = report["findings"].as_array().unwrap();
-    all.iter()
-        .any(|finding| finding["code"] == "not-imported" || finding["code"] == "lone-sidecar")
+    all.iter().any(|finding| finding["code"] == "lone-sidecar")
 }
 
 fn sessions(state: &State, expected: &Expected, faults: &mut Vec<String>) {
