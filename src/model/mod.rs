@@ -59,7 +59,7 @@ pub use migration::{
     TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
-pub use recall::{RecallQuery, Recalled, cosine, fused_score};
+pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionScope, SessionStatus,

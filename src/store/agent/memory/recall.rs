@@ -3,12 +3,12 @@
 use sqlx::{Row, SqliteConnection};
 
 use super::{COLUMNS, read_hit};
-use crate::model::{AgentId, MemoryHit, cosine};
+use crate::model::{AgentId, Direction, MemoryHit};
 use crate::store::StoreError;
 use crate::store::agent::search::{match_expression, needs_substring};
 
-/// Rows of vectors read in one piece.
-const VECTOR_PAGE: u32 = 500;
+/// Rows of vectors read in one piece: 400 KB of 768 dimensions, which stay in the processor's cache until compared.
+const VECTOR_PAGE: u32 = 128;
 
 /// What a reader may see of one agent's memories, and wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,9 @@ pub async fn by_vector(
                WHERE {VISIBLE} AND m.memory_no > ?4 AND length(m.embedding) = ?5
                ORDER BY m.memory_no LIMIT ?6)"
     );
+    let wanted = Direction::of(vector);
     let mut nearest: Vec<(i64, f64)> = Vec::new();
+    let mut stored = Vec::with_capacity(vector.len());
     let mut after = 0_i64;
     loop {
         // Safe: constants and placeholders only.
@@ -119,8 +121,10 @@ pub async fn by_vector(
         let packed: &[u8] = row.try_get(2)?;
         let numbers = numbers.split(',').filter_map(|number| number.parse().ok());
         for (memory_no, bytes) in numbers.zip(packed.chunks_exact(stride)) {
+            stored.clear();
+            stored.extend(floats(bytes));
             // What points away is not near, however few there are.
-            if let Some(similarity) = cosine(vector, floats(bytes)).filter(|cosine| *cosine > 0.0) {
+            if let Some(similarity) = wanted.cosine(&stored).filter(|cosine| *cosine > 0.0) {
                 nearest.push((memory_no, similarity));
             }
         }
