@@ -82,6 +82,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "audit",
         include_str!("../../migrations/global/0013_audit.sql"),
     ),
+    (
+        "delivery",
+        include_str!("../../migrations/global/0014_delivery.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

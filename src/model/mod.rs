@@ -12,6 +12,7 @@ mod backup;
 mod check;
 mod cost;
 mod cron;
+mod delivery;
 mod device;
 mod diagnostic;
 mod failure;
@@ -46,6 +47,7 @@ pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
+pub use delivery::{DeadReason, DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery};
 pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;

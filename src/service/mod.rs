@@ -14,8 +14,11 @@ mod branch;
 mod changes;
 mod check;
 mod checkpoint;
+mod claim;
+mod control;
 mod cost;
 mod cron;
+mod delivery;
 mod device;
 mod diagnostic;
 mod dispatch;
@@ -46,6 +49,10 @@ pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};
 pub use cost::{CostPage, CostReport};
+pub use delivery::{
+    Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,
+    SendFailure, SendLimits,
+};
 pub use error::ServiceError;
 pub use flow::FlowOverview;
 pub use history::RunHistory;
