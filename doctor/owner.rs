@@ -56,7 +56,7 @@ impl Owners {
             .contains_key(id.as_str())
         {
             (AgentStatus::Active, None)
-        } else if id.as_str().contains('@') {
+        } else if id.is_generation() {
             (AgentStatus::Retired, Some("deleted by the old program"))
         } else {
             (AgentStatus::Retired, Some("not in the configuration"))

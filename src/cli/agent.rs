@@ -4,13 +4,14 @@ use clap::{Args, Subcommand};
 use zeroclaw::model::{AgentId, AgentRecord};
 use zeroclaw::service::{AgentOverview, Request, Response};
 
+use super::carrier::writing;
 use super::output::{Column, Fields, Table, or_dash, size, time};
 use super::{CliError, Context, Exit, ask};
 
 mod export;
 mod import;
 
-/// Show agents, and move one from root to root
+/// Show and make agents, and move one from root to root
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List all agents, retired ones too
@@ -19,6 +20,12 @@ pub(crate) enum AgentsCommand {
     /// Show one agent and how much it holds
     #[command(after_long_help = Exit::help_of_named())]
     Show(ShowArgs),
+    /// Make an agent that holds nothing
+    ///
+    /// Its database and its row in the registry. The configuration stays as it is: an agent runs once `config.toml` names
+    /// it. A name that is taken, by a retired agent too, is refused.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NoSpace, Exit::Refused]))]
+    Create(CreateArgs),
     /// Write one agent to an archive, to be moved
     ///
     /// One compressed file of the format of backups, readable by you alone, with the agent's database
@@ -57,11 +64,19 @@ pub(crate) struct ShowArgs {
     agent: AgentId,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// Its id: 1 to 64 of a-z, 0-9, '_' and '-', the first and last a letter or digit
+    #[arg(value_name = "ID")]
+    agent: AgentId,
+}
+
 impl AgentsCommand {
     pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
         match self {
             Self::List => list(context).await,
             Self::Show(args) => show(context, args.agent).await,
+            Self::Create(args) => create(context, args.agent).await,
             Self::Export(args) => export::run(context, args).await,
             Self::Import(args) => import::run(context, args).await,
         }
@@ -77,7 +92,7 @@ async fn list(context: &Context) -> Result<Exit, CliError> {
     } else if agents.is_empty() {
         context
             .out
-            .note("no agents; `zeroclaw doctor` shows what could be imported");
+            .note("no agents; `zeroclaw agents create ID` makes one, `zeroclaw doctor` shows what could be imported");
     } else {
         context.out.table(&table(&agents))?;
     }
@@ -116,6 +131,23 @@ async fn show(context: &Context, agent: AgentId) -> Result<Exit, CliError> {
         context.out.json(&overview)?;
     } else {
         context.out.fields(&fields(&overview))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn create(context: &Context, agent: AgentId) -> Result<Exit, CliError> {
+    let request = Request::AgentsCreate { agent };
+    let answer = writing(context, async |service| {
+        Ok(service.dispatch(request).await?)
+    })
+    .await?;
+    let Response::AgentCreated(made) = answer else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&made)?;
+    } else {
+        context.out.text(&format!("created {}\n", made.agent_id))?;
     }
     Ok(Exit::Done)
 }

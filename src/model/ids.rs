@@ -44,6 +44,12 @@ impl AgentId {
         }
     }
 
+    /// Whether it is a retired earlier generation of a name that was used again.
+    #[must_use]
+    pub fn is_generation(&self) -> bool {
+        self.0.contains('@')
+    }
+
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

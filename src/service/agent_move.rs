@@ -224,7 +224,7 @@ fn tell_config(layout: &Layout, agent: &AgentRecord, report: &mut ImportReport) 
         }
         (AgentStatus::Active, None) => {
             // A stamp's `@` is no part of a bare key.
-            let key = match id.as_str().contains('@') {
+            let key = match id.is_generation() {
                 true => format!("\"{id}\""),
                 false => id.to_string(),
             };

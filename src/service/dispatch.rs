@@ -20,6 +20,9 @@ impl Service {
             Request::Status => Response::Status(self.status().await?),
             Request::AgentsList => Response::Agents(self.agents().await?),
             Request::AgentsShow { agent } => Response::Agent(self.agent_overview(&agent).await?),
+            Request::AgentsCreate { agent } => {
+                Response::AgentCreated(self.create_agent(&agent).await?)
+            }
             Request::SessionsList {
                 agent,
                 channel,

@@ -56,6 +56,16 @@ pub enum ServiceError {
         /// What is there.
         found: String,
     },
+    /// There is something of that name already; it was left as it is.
+    #[error("{what} {name:?} is there already: {}", .path.display())]
+    Taken {
+        /// Kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// Where it is.
+        path: PathBuf,
+    },
     /// Somebody else's turn is under way in a session.
     #[error("session {session_id:?} is in a turn of {}", .owner.as_deref().unwrap_or("somebody who just ended it"))]
     TurnHeld {
@@ -136,7 +146,10 @@ impl ServiceError {
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
             Self::TurnHeld { .. } | Self::LeaseHeld { .. } => ErrorKind::Busy,
-            Self::Config(_) | Self::Conflict { .. } | Self::Protected { .. } => ErrorKind::Refused,
+            Self::Config(_)
+            | Self::Conflict { .. }
+            | Self::Protected { .. }
+            | Self::Taken { .. } => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
             Self::Move(error) => error.kind(),
             Self::Vfs(error) => error.kind(),
@@ -156,6 +169,7 @@ impl ServiceError {
             }
             Self::Lock(LockError::Held { .. }) => Some("wait for it to finish, then try again".to_owned()),
             Self::NotFound { what: "agent", .. } => Some("`zeroclaw agents list` shows the names".to_owned()),
+            Self::Taken { what: "agent", .. } => Some("take another name; `zeroclaw agents list` shows those in use".to_owned()),
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),

@@ -32,6 +32,12 @@ pub enum Request {
         /// Its name.
         agent: AgentId,
     },
+    /// Make an agent that holds nothing; it must not be there.
+    #[serde(rename = "agents.create")]
+    AgentsCreate {
+        /// Its name.
+        agent: AgentId,
+    },
     /// Sessions, newest update first.
     #[serde(rename = "sessions.list")]
     SessionsList {
@@ -378,6 +384,8 @@ pub enum Response {
     Agents(Vec<AgentRecord>),
     /// One agent.
     Agent(AgentOverview),
+    /// An agent that was made.
+    AgentCreated(AgentRecord),
     /// Sessions.
     Sessions(Page<SessionRecord>),
     /// One session with events.

@@ -6,6 +6,11 @@ use crate::clock::rfc3339;
 use crate::model::{AgentId, Event};
 use crate::store::agent::session_copy::SessionRow;
 
+mod said;
+
+/// Characters of what is folded that its line shows.
+const PREVIEW_CHARS: usize = 100;
+
 /// What stands at the end.
 pub(super) const END: &str = "</main>\n</body>\n</html>\n";
 
@@ -41,31 +46,56 @@ pub(super) fn head(agent: &AgentId, session: &SessionRow) -> String {
 
 /// An event.
 pub(super) fn event(event: &Event) -> String {
-    let who = event.role.as_deref().unwrap_or(&event.event_type);
     let when = rfc3339(event.created_at_ms);
     let mut page = format!(
         "<article class=\"{}\" id=\"e{}\">\n<h2><span dir=\"auto\">{}</span> <a href=\"#e{}\"><time datetime=\"{when}\">{}</time></a></h2>\n",
         class(event),
         event.seq,
-        escaped(who),
+        escaped(&who(event)),
         event.seq,
         shown(&when),
     );
     for part in parts(event) {
         page.push_str(&match part {
-            Part::Said(text) => format!(
-                "<div class=\"said\" dir=\"auto\">{}</div>\n",
-                escaped(&text)
-            ),
+            Part::Said(text) => {
+                format!("<div class=\"said\" dir=\"auto\">\n{}</div>\n", said::rendered(&text))
+            }
             Part::Folded { title, body } => format!(
-                "<details><summary>{}</summary><pre dir=\"auto\">{}</pre></details>\n",
+                "<details><summary>{} <span dir=\"auto\">{}</span></summary><pre dir=\"auto\">{}</pre></details>\n",
                 escaped(&title),
+                escaped(&preview(&body)),
                 escaped(&body)
             ),
         });
     }
     page.push_str("</article>\n");
     page
+}
+
+/// Who said it, or what happened; nothing where what is folded says it.
+fn who(event: &Event) -> String {
+    match (&event.role, event.event_type.as_str()) {
+        (Some(role), _) => role.clone(),
+        (None, "tool_call" | "tool_result") => String::new(),
+        (None, other) => other.replace('_', " "),
+    }
+}
+
+/// The start of what is folded, on one line.
+fn preview(body: &str) -> String {
+    let mut words = String::new();
+    for word in body.split_whitespace() {
+        // Characters have up to four bytes.
+        if words.len() > 4 * PREVIEW_CHARS {
+            break;
+        }
+        words.push_str(word);
+        words.push(' ');
+    }
+    match words.char_indices().nth(PREVIEW_CHARS) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words.trim_end().to_owned(),
+    }
 }
 
 /// `2026-11-30 16:42` of a full time.
@@ -83,22 +113,16 @@ fn class(event: &Event) -> &'static str {
     }
 }
 
-/// Text as text, whatever is in it: marks of HTML, control characters, and marks that turn the direction of what follows.
+/// Text as text, whatever is in it.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
-    for c in text.chars() {
+    for c in said::visible(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            '\r' => {}
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.push_str(&format!("[U+{:04X}]", u32::from(c)));
-            }
-            c if c.is_control() => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -115,5 +139,15 @@ mod tests {
             escaped("<script>alert('x')</script>&\"\0\u{202e}"),
             "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;\u{fffd}[U+202E]"
         );
+    }
+
+    #[test]
+    fn a_preview_is_one_short_line() {
+        let long = "é ".repeat(PREVIEW_CHARS);
+
+        assert_eq!(preview("a\n  b\t c"), "a b c");
+        assert_eq!(preview(""), "");
+        assert_eq!(preview(&long).chars().count(), PREVIEW_CHARS + 1);
+        assert_eq!(preview(&"x".repeat(500)).chars().count(), PREVIEW_CHARS + 1);
     }
 }

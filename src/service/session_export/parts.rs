@@ -26,20 +26,41 @@ pub(super) enum Part {
 /// Takes an event apart.
 pub(super) fn parts(event: &Event) -> Vec<Part> {
     let mut parts = Vec::new();
-    if !event.text.is_empty() {
-        let text = cut(&event.text);
-        parts.push(match event.role.as_deref() {
-            Some("tool" | "toolResult" | "tool_result" | "function") => Part::Folded {
-                title: "tool result".to_owned(),
-                body: text,
-            },
-            _ => Part::Said(text),
-        });
+    let json = event.event_json.as_deref();
+    match tool_title(event, json) {
+        Some(title) => parts.push(folded(&title, cut(&event.text))),
+        None if !event.text.is_empty() => parts.push(Part::Said(cut(&event.text))),
+        None => {}
     }
-    if let Some(json) = &event.event_json {
+    if let Some(json) = json {
         of_json(json, &mut parts);
     }
     parts
+}
+
+/// What to call an event that is a call of a tool or its result; `None` for all others.
+fn tool_title(event: &Event, json: Option<&str>) -> Option<String> {
+    let word = match (event.role.as_deref(), event.event_type.as_str()) {
+        _ if event.text.is_empty() => return None,
+        (None, "tool_call") => "tool call",
+        (None, "tool_result") => "tool result",
+        (Some("tool" | "toolResult" | "tool_result" | "function"), _) => "tool result",
+        _ => return None,
+    };
+    // Which tool, and how it went, is told beside the text.
+    let about = json.filter(|json| json.len() <= MAX_JSON_BYTES);
+    let about: Value = about
+        .and_then(|json| serde_json::from_str(json).ok())
+        .unwrap_or_default();
+    let field = |name: &str| about.get(name).and_then(Value::as_str);
+    let mut title = word.to_owned();
+    if let Some(name) = field("tool_name").filter(|name| *name != "unknown") {
+        title.push_str(&format!(": {name}"));
+    }
+    if let Some(outcome) = field("outcome").filter(|outcome| *outcome != "unknown") {
+        title.push_str(&format!(" ({outcome})"));
+    }
+    Some(title)
 }
 
 fn of_json(json: &str, parts: &mut Vec<Part>) {
@@ -56,6 +77,9 @@ fn of_json(json: &str, parts: &mut Vec<Part>) {
     };
     let before = parts.len();
     let message = value.get("message").unwrap_or(&value);
+    if let Some(text) = message.get("reasoning_content").and_then(Value::as_str) {
+        parts.push(folded("thinking", cut(text)));
+    }
     for block in message
         .get("content")
         .and_then(Value::as_array)
@@ -72,9 +96,18 @@ fn of_json(json: &str, parts: &mut Vec<Part>) {
     {
         parts.push(of_call(call));
     }
-    if parts.len() == before && message.get("content").is_none() {
+    if parts.len() == before && message.get("content").is_none() && !is_told(&value) {
         parts.push(folded("event data", pretty(&value)));
     }
+}
+
+/// Whether all there is stands in the title of a call or a result, but for the number that ties the two.
+fn is_told(value: &Value) -> bool {
+    let told = ["tool_call_id", "tool_name", "outcome"];
+    let fields = value.as_object();
+    fields.is_some_and(|fields| {
+        fields.contains_key("tool_name") && fields.keys().all(|name| told.contains(&name.as_str()))
+    })
 }
 
 /// A block of a message; text is nothing new, the event's own text has it.
@@ -183,6 +216,39 @@ mod tests {
             ["event data"]
         );
         assert_eq!(titles(&event("user", "", Some("broken"))), ["event data"]);
+        let thought = r#"{"reasoning_content":"hm"}"#;
+        assert_eq!(
+            titles(&event("assistant", "hi", Some(thought))),
+            ["said hi", "thinking"]
+        );
+    }
+
+    #[test]
+    fn a_call_and_its_result_are_folded_under_the_name_of_the_tool() {
+        let of = |event_type: &str, text: &str, json: &str| {
+            let event_type = event_type.to_owned();
+            titles(&Event {
+                role: None,
+                event_type,
+                ..event("", text, Some(json))
+            })
+        };
+        let call = r#"{"tool_call_id":"c1","tool_name":"shell"}"#;
+        let failed = r#"{"tool_call_id":"c1","tool_name":"shell","outcome":"error"}"#;
+        let lost = r#"{"tool_call_id":"c9","tool_name":"unknown","outcome":"unknown"}"#;
+        let more = r#"{"tool_name":"shell","exit_code":3}"#;
+
+        assert_eq!(of("tool_call", "{}", call), ["tool call: shell"]);
+        assert_eq!(
+            of("tool_result", "no", failed),
+            ["tool result: shell (error)"]
+        );
+        assert_eq!(of("tool_result", "?", lost), ["tool result"]);
+        assert_eq!(of("tool_result", "", r#"{"a":1}"#), ["event data"]);
+        assert_eq!(
+            of("tool_result", "no", more),
+            ["tool result: shell", "event data"]
+        );
     }
 
     #[test]

@@ -221,7 +221,8 @@ fn the_page_is_one_file_without_script_or_anything_from_elsewhere() {
             assert!(page.contains(there), "{there:?}");
         }
         for tag in [
-            "html", "body", "main", "article", "details", "pre", "dl", "h1", "h2",
+            "html", "body", "main", "article", "details", "pre", "dl", "h1", "h2", "p", "summary",
+            "div",
         ] {
             let (opened, closed) = (
                 page.matches(&format!("<{tag}>")).count()

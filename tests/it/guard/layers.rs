@@ -40,11 +40,13 @@ const TABLE: &[(&str, &[&str])] = &[
             "cli::output",
         ],
     ),
+    // Documentation alone.
+    ("guide", &[]),
     ("main", &["cli", "doctor", "service", "model"]),
     (
         "lib",
         &[
-            "model", "clock", "config", "fs", "db", "store", "backup", "service", "daemon",
+            "model", "clock", "config", "fs", "db", "store", "backup", "service", "daemon", "guide",
         ],
     ),
 ];
