@@ -24,6 +24,7 @@ mod migration;
 mod page;
 mod process;
 mod recall;
+mod retention;
 mod session;
 mod task;
 mod task_record;
@@ -62,6 +63,7 @@ pub use migration::{
 pub use page::{MAX_PAGE, Page, PageLimit};
 pub use process::{Liveness, ProcessIdentity};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
+pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionScope, SessionStatus,
