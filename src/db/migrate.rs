@@ -83,8 +83,12 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0013_audit.sql"),
     ),
     (
+        "ownership",
+        include_str!("../../migrations/global/0014_ownership.sql"),
+    ),
+    (
         "delivery",
-        include_str!("../../migrations/global/0014_delivery.sql"),
+        include_str!("../../migrations/global/0015_delivery.sql"),
     ),
 ];
 

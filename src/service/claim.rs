@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::append::new_id;
-use crate::fs::process::ProcessMark;
+use crate::fs::process;
+use crate::model::ProcessIdentity;
 
 /// Claims that somebody in this process holds. Of the process and no service, since it is the process that rows name.
 static LIVE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -19,7 +20,7 @@ static LIVE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 #[derive(Debug, Serialize, Deserialize)]
 struct Owner {
     token: String,
-    process: ProcessMark,
+    process: ProcessIdentity,
 }
 
 /// A claim of this process; void once this is dropped.
@@ -46,7 +47,7 @@ impl HeldClaim {
     pub(super) fn owner_json(&self) -> String {
         let owner = Owner {
             token: self.token.clone(),
-            process: ProcessMark::own(),
+            process: process::own(),
         };
         serde_json::to_string(&owner).unwrap_or_default()
     }
@@ -65,11 +66,11 @@ pub(super) fn is_void(owner_json: &str) -> bool {
         // Nobody can be asked whether they live who did not say who they are.
         return true;
     };
-    if owner.process == ProcessMark::own() {
+    if owner.process == process::own() {
         let live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
         return !live.contains(&owner.token);
     }
-    owner.process.is_gone() == Some(true)
+    process::liveness(&owner.process).is_gone()
 }
 
 #[cfg(test)]

@@ -1,19 +1,21 @@
-//! The control plane as an embedding runtime uses it: through [`Service`], and through handles of other processes.
+//! The control plane: who lives, who holds what, how background work ends, and how messages leave.
 
 use std::path::Path;
 
+use tempfile::TempDir;
 use zeroclaw::service::{Clock, HolderKind, Service};
 
 mod delivery;
+mod lease;
 
-/// A folder in memory where the system has room for one: a kill of a process loses nothing that it wrote.
-fn folder() -> tempfile::TempDir {
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-    dir.unwrap()
+const NOW: i64 = 1_788_000_000_000;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
 }
 
-/// A root open for writing.
-async fn open(root: &Path, clock: Clock) -> Service {
-    let opened = Service::init(root, clock, HolderKind::Cli).await;
-    opened.unwrap().0
+/// The service of a root, made where there is none.
+async fn service(root: &Path, clock: Clock) -> Service {
+    let made = Service::init(root, clock, HolderKind::Cli).await;
+    made.unwrap().0
 }

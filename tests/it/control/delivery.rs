@@ -15,7 +15,7 @@ use zeroclaw::service::{Clock, Deliveries, SendFailure, SendLimits, Service, Ser
 use zeroclaw::store::global::delivery_queue::DeliveryFilter;
 use zeroclaw::store::global::{delivery, task};
 
-use super::{folder, open};
+use super::{folder, service as open};
 use crate::support::process::{part, played_on};
 use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::block_on;

@@ -1,4 +1,4 @@
--- 0014: what is to be sent through channels, and what became of it.
+-- 0015: what is to be sent through channels, and what became of it.
 
 -- Why: a message outlives the process that wanted it sent, and nobody gets it twice because that process died.
 -- Written by: whoever has something to tell, the process that sends, people who decide, import. Rows leave: sent ones
