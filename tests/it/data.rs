@@ -8,6 +8,7 @@ use zeroclaw::service::{Clock, HolderKind, Service};
 mod append;
 mod branch;
 mod exports;
+mod kept;
 mod kill;
 mod sessions;
 mod storm;
