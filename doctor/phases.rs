@@ -7,11 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 use zeroclaw::fs::{Layout, atomic};
-use zeroclaw::model::{
-    KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceStatus, Tier,
-};
+use zeroclaw::model::{MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceStatus};
 use zeroclaw::service::{Importer, ServiceError};
-use zeroclaw::store::global::migration;
 
 use super::apply::{Applied, Applier, Transactions, commit};
 use super::before;
@@ -19,7 +16,7 @@ use super::finding::{Finding, Level};
 use super::names::escaped;
 use super::owner::Owners;
 use super::plan::{self, Action, DAMAGED, Install, Plan, PlannedSource};
-use super::report::{Report, SourceReport, refused};
+use super::report::Report;
 use super::run::owner;
 use super::safety;
 use super::scan::content;
@@ -27,7 +24,10 @@ use super::sources::ReadError;
 use super::task::{DoctorError, Task};
 use super::verify::Verifier;
 
+mod receipt;
 mod settle;
+
+use receipt::fill;
 
 /// A run under way.
 pub(crate) struct Run<'r> {
@@ -264,21 +264,6 @@ impl Run<'_> {
         Ok(receipts)
     }
 
-    /// The receipt of a source that this run had brought in before it was cut off.
-    async fn applied_before(
-        &self,
-        planned: &PlannedSource,
-    ) -> Result<Option<SourceReceipt>, DoctorError> {
-        let earlier = self.receipt(planned).await?;
-        Ok(earlier.filter(|receipt| {
-            let is_in = matches!(
-                receipt.status,
-                SourceStatus::Applied | SourceStatus::Verified
-            );
-            is_in && receipt.last_run_id == self.record.id
-        }))
-    }
-
     /// Brings sources in, all in the same transactions.
     async fn apply(
         &self,
@@ -301,85 +286,6 @@ impl Run<'_> {
         }
         commit(open).await?;
         Ok(done)
-    }
-
-    fn imported(
-        &mut self,
-        planned: &PlannedSource,
-        applied: &Applied,
-        report: &mut SourceReport,
-    ) -> SourceReceipt {
-        report.counts.clone_from(&applied.counts);
-        report.refused = refused(&applied.survey.refused);
-        report.partial_tails.clone_from(&applied.survey.tails);
-        report.quarantine.clone_from(&applied.quarantine);
-        report.status = "imported";
-        self.said.extend(plan::noted(&report.path, &applied.said));
-        self.receipt_of(planned, applied)
-    }
-
-    /// A source that failed stays as it is; the others go on, unless nothing can be written at all.
-    async fn failed(
-        &self,
-        planned: &PlannedSource,
-        report: &mut SourceReport,
-        error: &ReadError,
-    ) -> Result<(), DoctorError> {
-        report.status = "failed";
-        report.action = Action::Leave;
-        report.reason = Some(chain(error));
-        report.counts.clear();
-        let mut receipt = self.receipt_of(planned, &Applied::default());
-        receipt.status = SourceStatus::Failed;
-        receipt.report_json = json!({ "error": chain(error) }).to_string();
-        self.importer.put_receipts(vec![receipt]).await?;
-        Ok(())
-    }
-
-    async fn receipt(&self, planned: &PlannedSource) -> Result<Option<SourceReceipt>, DoctorError> {
-        let mut conn = self.importer.read(&Tier::Global).await?;
-        Ok(migration::get_source(&mut conn, &planned.source_key)
-            .await
-            .map_err(ServiceError::from)?)
-    }
-
-    fn receipt_of(&self, planned: &PlannedSource, applied: &Applied) -> SourceReceipt {
-        let total = applied
-            .counts
-            .values()
-            .fold(KindCount::default(), |mut total, count| {
-                total.add(count);
-                total
-            });
-        let named = |pairs: &[(String, String)]| -> Vec<serde_json::Value> {
-            pairs
-                .iter()
-                .map(|(place, reason)| json!({ "place": place, "reason": reason }))
-                .collect()
-        };
-        SourceReceipt {
-            source_key: planned.source_key.clone(),
-            migration_kind: format!("zeroclaw.{}", planned.source.format.surface()),
-            source_path: planned.source.name(),
-            target_table: planned.source.format.about().table.to_owned(),
-            source_sha256: planned.source.sha256.clone(),
-            source_size_bytes: i64::try_from(planned.source.bytes).unwrap_or(i64::MAX),
-            total,
-            last_run_id: self.record.id.clone(),
-            status: SourceStatus::Applied,
-            imported_at_ms: self.task.clock.now_ms(),
-            removed_source: false,
-            retired_path: None,
-            report_json: json!({
-                "counts": applied.counts,
-                "refused": named(&applied.survey.refused),
-                "partial_tails": applied.survey.tails,
-                "damage": named(&applied.survey.damage),
-                "quarantine": applied.quarantine,
-                "notes": plan::noted(&planned.source.name(), &applied.said),
-            })
-            .to_string(),
-        }
     }
 
     /// Reads a source back; says whether every record of it is proven.
@@ -475,16 +381,6 @@ impl Run<'_> {
         // With the sign of who holds the root, so that a kill after this leaves none behind.
         Ok(self.importer.finish_run(&self.record, &owner()).await?)
     }
-}
-
-/// Puts what a receipt says into a report.
-fn fill(report: &mut SourceReport, receipt: &SourceReceipt) {
-    report.status = "imported";
-    let said: serde_json::Value = serde_json::from_str(&receipt.report_json).unwrap_or_default();
-    if let Ok(counts) = serde_json::from_value(said["counts"].clone()) {
-        report.counts = counts;
-    }
-    report.quarantine = said["quarantine"].as_str().map(str::to_owned);
 }
 
 /// An error with what lies behind it, once each.

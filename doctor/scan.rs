@@ -1,90 +1,28 @@
 //! Phase one: finds every source under a root, without touching it.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-use zeroclaw::fs::{FsError, atomic, sidecars};
+use zeroclaw::fs::{FsError, sidecars};
 
 use super::finding::{Finding, Level};
-use super::names::{Ending, escaped, split_name, unescaped};
+use super::names::escaped;
 use super::owner::Owners;
 use super::results;
-use super::sources::ReadError;
 use super::sources::sqlite::{LegacyDb, is_sqlite};
-use super::sources::zeroclaw::paired_tokens::PairedTokens;
-use super::sources::zeroclaw::sessions_db;
 use super::sources::zeroclaw::surfaces::{Fate, Format, PLACES, SESSION_FOLDERS, Shape};
 use super::split_log;
-use super::units::{hex, stable_id};
+use super::units::stable_id;
 
 mod others;
+mod session_folder;
+mod source;
 mod told;
 
+use session_folder::session_folder;
+pub(crate) use source::{Disposition, Source, content, digest, moved, source};
+
 use told::{elsewhere, emergency_stop, sealed_tokens, unknown_pairing};
-
-/// What is to happen with a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Disposition {
-    /// Its records come in.
-    Import,
-    /// It repeats what another source says; it is moved aside with a receipt.
-    Discard(String),
-    /// It cannot be judged before another source; it stays.
-    Wait(String),
-}
-
-/// One file that a reader takes.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    /// What it is.
-    pub(crate) format: Format,
-    /// What is read.
-    pub(crate) path: PathBuf,
-    /// What is named, and moved aside in the end, below its root: the same file but for a
-    /// log whose database is read elsewhere.
-    pub(crate) relative: PathBuf,
-    /// Session key, for a session file.
-    pub(crate) key: String,
-    /// Whether the old program still read this place.
-    pub(crate) is_current_place: bool,
-    /// Size with its logs, bytes.
-    pub(crate) bytes: u64,
-    /// SHA-256 of its content with its logs, hex.
-    pub(crate) sha256: String,
-    /// What is to happen with it.
-    pub(crate) disposition: Disposition,
-}
-
-impl Source {
-    /// Its identity in receipts: root, surface, place and content.
-    pub(crate) fn source_key(&self, root_tag: &str) -> String {
-        // A configuration that came along from a foreign root lists the same tokens here.
-        let root_tag = match self.format {
-            Format::PairedTokens => "list",
-            _ => root_tag,
-        };
-        format!(
-            "{root_tag}:{}:{}:{}",
-            self.format.surface(),
-            escaped(&self.relative),
-            &self.sha256[..12]
-        )
-    }
-
-    /// Whether it stays where it is once its records are in: by its format, or because it is not
-    /// below the root.
-    pub(crate) fn stays(&self) -> bool {
-        self.format.about().stays || self.relative.is_absolute()
-    }
-
-    /// Its path for people: below its root, bytes that are no text escaped.
-    pub(crate) fn name(&self) -> String {
-        escaped(&self.relative)
-    }
-}
 
 /// Files of one surface that no reader takes.
 #[derive(Clone, Debug)]
@@ -324,144 +262,6 @@ pub(super) fn is_regular(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
-pub(super) fn source(
-    root: &Path,
-    relative: &Path,
-    format: Format,
-    key: String,
-    disposition: Disposition,
-) -> Result<Source, FsError> {
-    let path = root.join(relative);
-    let (bytes, sha256) = content(root, &path, format)?;
-    Ok(Source {
-        format,
-        path,
-        relative: relative.to_owned(),
-        key,
-        is_current_place: true,
-        bytes,
-        sha256,
-        disposition,
-    })
-}
-
-/// Size and digest of what counts of a source's file.
-pub(crate) fn content(root: &Path, path: &Path, format: Format) -> Result<(u64, String), FsError> {
-    match format {
-        Format::PairedTokens => Ok(PairedTokens::load(root)?.content()),
-        _ => digest(path, format.is_sqlite()),
-    }
-}
-
-/// Size and digest of a file; for a database together with its logs, which hold part of it.
-pub(crate) fn digest(path: &Path, with_logs: bool) -> Result<(u64, String), FsError> {
-    let (mut bytes, main) = atomic::hash_file(path)?;
-    let [wal, _, journal] = sidecars(path);
-    let logs: Vec<PathBuf> = [wal, journal]
-        .into_iter()
-        .filter(|log| with_logs && is_regular(log))
-        .collect();
-    let mut hasher = Sha256::new();
-    let mut has_log = false;
-    for log in logs {
-        let (log_bytes, log_hash) = atomic::hash_file(&log)?;
-        if log_bytes > 0 {
-            has_log = true;
-            bytes += log_bytes;
-            hasher.update(log_hash);
-        }
-    }
-    if !has_log {
-        return Ok((bytes, hex(&main)));
-    }
-    hasher.update(main);
-    Ok((bytes, hex(&hasher.finalize())))
-}
-
-/// A database of which a cut-off run may have left only logs, by its name in a receipt.
-pub(crate) fn moved(root: &Path, name: &str) -> Source {
-    let relative = unescaped(name);
-    Source {
-        format: Format::SessionsDb,
-        path: root.join(&relative),
-        relative,
-        key: String::new(),
-        is_current_place: true,
-        bytes: 0,
-        sha256: "0".repeat(64),
-        disposition: Disposition::Import,
-    }
-}
-
-/// What a session store says of the files beside it.
-#[derive(Default)]
-struct Store {
-    /// Keys that hold rows; `None` when the store cannot be read.
-    keys: Option<HashSet<Vec<u8>>>,
-    /// Files taken in, by name: digest and length.
-    receipts: Vec<(String, String, i64)>,
-}
-
-async fn read_store(path: &Path, scratch: &Path) -> Store {
-    if !is_regular(path) {
-        return Store {
-            keys: Some(HashSet::new()),
-            receipts: Vec::new(),
-        };
-    }
-    let read = async {
-        let mut db = LegacyDb::open(path, scratch).await?;
-        let keys = sessions_db::keys(&mut db).await?;
-        let receipts = sessions_db::receipts(&mut db).await?;
-        db.close().await;
-        Ok::<_, ReadError>(Store {
-            keys: Some(keys.into_iter().collect()),
-            receipts,
-        })
-    };
-    // What is wrong with it is said when it is read itself.
-    read.await.unwrap_or_default()
-}
-
-async fn session_folder(
-    root: &Path,
-    folder: &Path,
-    scratch: &Path,
-    scan: &mut Scan,
-) -> Result<(), FsError> {
-    if !root.join(folder).is_dir() {
-        return Ok(());
-    }
-    let db = folder.join("sessions.db");
-    store(root, &db, Format::SessionsDb, true, scan)?;
-    let known = read_store(&root.join(&db), scratch).await;
-    session_files(root, folder, &known, Format::SessionLines, scan)?;
-    let archive = folder.join("archive");
-    if root.join(&archive).is_dir() {
-        session_files(root, &archive, &known, Format::ArchivedSessionLines, scan)?;
-    }
-    Ok(())
-}
-
-/// Adds the session files of one folder.
-fn session_files(
-    root: &Path,
-    folder: &Path,
-    known: &Store,
-    format: Format,
-    scan: &mut Scan,
-) -> Result<(), FsError> {
-    for name in names(&root.join(folder))? {
-        let relative = folder.join(&name);
-        if split_name(name.as_bytes()).is_some() && is_link(&root.join(&relative)) {
-            scan.findings.push(not_followed(&relative));
-        }
-        let found = session_file(root, &relative, &name, known, format)?;
-        scan.sources.extend(found);
-    }
-    Ok(())
-}
-
 /// Names in a folder, by bytes.
 pub(super) fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
     let mut names = Vec::new();
@@ -470,51 +270,6 @@ pub(super) fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
     }
     names.sort();
     Ok(names)
-}
-
-fn session_file(
-    root: &Path,
-    relative: &Path,
-    name: &OsStr,
-    known: &Store,
-    format: Format,
-) -> Result<Option<Source>, FsError> {
-    let path = root.join(relative);
-    let Some((stem, ending)) = split_name(name.as_bytes()) else {
-        return Ok(None);
-    };
-    if !is_regular(&path) || stem.is_empty() {
-        return Ok(None);
-    }
-    let key = escaped(Path::new(OsStr::from_bytes(stem)));
-    let mut found = source(root, relative, format, key, Disposition::Import)?;
-    let has_rows = known.keys.as_ref().map(|keys| keys.contains(stem));
-    found.disposition = match ending {
-        Ending::Plain => Disposition::Import,
-        Ending::Importing => {
-            let name = format!("{}.jsonl", found.key);
-            let is_receipted = known.receipts.iter().any(|(source, hash, length)| {
-                *source == name
-                    && *hash == found.sha256
-                    && u64::try_from(*length) == Ok(found.bytes)
-            });
-            if is_receipted {
-                Disposition::Discard(
-                    "a receipt says that the session store has taken it in".to_owned(),
-                )
-            } else {
-                Disposition::Import
-            }
-        }
-        Ending::Migrated => match has_rows {
-            Some(true) => {
-                Disposition::Discard("a copy of what the session store has taken in".to_owned())
-            }
-            Some(false) => Disposition::Import,
-            None => Disposition::Wait("the session store beside it cannot be read".to_owned()),
-        },
-    };
-    Ok(Some(found))
 }
 
 /// Appends one part of a pattern to each path that has it.
