@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::error::InDb;
 use super::{Service, ServiceError};
+use crate::db::Db;
 use crate::model::{
     AgentId, CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES, Page, PageLimit,
 };
@@ -110,26 +111,15 @@ impl Service {
             let Some(db) = self.agent_unless_broken(&id, agent.is_some()).await? else {
                 continue;
             };
-            let mut entries = 0;
-            if is_dry_run && db.version() >= cache::SINCE_SCHEMA {
+            let entries = if !is_dry_run {
+                clear_one(&db, scope).await?
+            } else if db.version() < cache::SINCE_SCHEMA {
+                0
+            } else {
                 let mut conn = db.read().await?;
                 let count = cache::count(&mut conn, scope).await.in_db(&db)?;
-                entries = u64::try_from(count).unwrap_or(0);
-            }
-            while !is_dry_run {
-                let scope = scope.map(str::to_owned);
-                let gone = db.write(move |tx| {
-                    Box::pin(async move {
-                        let gone = cache::clear(tx, scope.as_deref(), SWEEP).await?;
-                        Ok::<_, ServiceError>(gone)
-                    })
-                });
-                let gone = gone.await?;
-                entries += gone;
-                if gone < u64::from(SWEEP) {
-                    break;
-                }
-            }
+                u64::try_from(count).unwrap_or(0)
+            };
             cleared.push(CacheCleared {
                 agent_id: id,
                 entries,
@@ -162,6 +152,26 @@ impl Service {
         cache::list(&mut conn, agent, scope, now_ms, after, limit)
             .await
             .in_db(&db)
+    }
+}
+
+/// Deletes an agent's cached values step by step; gives how many went.
+async fn clear_one(db: &Db, scope: Option<&str>) -> Result<u64, ServiceError> {
+    let mut entries = 0;
+    loop {
+        let scope = scope.map(str::to_owned);
+        let gone: u64 = db
+            .write(move |tx| {
+                Box::pin(async move {
+                    let gone = cache::clear(tx, scope.as_deref(), SWEEP).await?;
+                    Ok::<_, ServiceError>(gone)
+                })
+            })
+            .await?;
+        entries += gone;
+        if gone < u64::from(SWEEP) {
+            return Ok(entries);
+        }
     }
 }
 

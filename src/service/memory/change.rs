@@ -152,25 +152,32 @@ impl Service {
             let Some(db) = self.agent_unless_broken(&id, agent.is_some()).await? else {
                 continue;
             };
-            let mut expired = 0;
-            if is_dry_run && db.version() >= memory::SINCE_SCHEMA {
+            let expired = if !is_dry_run {
+                self.expire_all(&id).await?
+            } else if db.version() < memory::SINCE_SCHEMA {
+                0
+            } else {
                 let mut conn = db.read().await?;
                 let count = change::count_expired(&mut conn, self.clock().now_ms());
-                expired = u64::try_from(count.await.in_db(&db)?).unwrap_or(0);
-            }
-            while !is_dry_run {
-                let gone = self.expire_memories(&id).await?;
-                expired += gone;
-                if gone < u64::from(SWEEP) {
-                    break;
-                }
-            }
+                u64::try_from(count.await.in_db(&db)?).unwrap_or(0)
+            };
             pruned.push(ExpiredMemories {
                 agent_id: id,
                 expired,
             });
         }
         Ok(pruned)
+    }
+
+    async fn expire_all(&self, agent: &AgentId) -> Result<u64, ServiceError> {
+        let mut expired = 0;
+        loop {
+            let gone = self.expire_memories(agent).await?;
+            expired += gone;
+            if gone < u64::from(SWEEP) {
+                return Ok(expired);
+            }
+        }
     }
 
     /// Deletes memories that have expired and are not pinned, up to a bound; gives how many went. Whoever keeps the root in

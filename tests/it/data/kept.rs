@@ -300,7 +300,7 @@ fn a_cache_says_what_a_naive_one_says_whatever_is_done_to_it() {
                         assert_eq!(cleared[0].entries as usize, before - model.len());
                     }
                     _ => {
-                        let ttl = (rng.below(2) == 0).then(|| rng.below(2_000) as u64);
+                        let ttl = (rng.below(2) == 0).then(|| rng.below(2_000));
                         let value = format!("{}", rng.below(1_000));
                         let put = CacheValue {
                             value_json: Some(value.clone()),
