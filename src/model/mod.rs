@@ -24,6 +24,7 @@ mod memory_index;
 mod migration;
 mod page;
 mod recall;
+mod retention;
 mod session;
 mod task;
 mod task_record;
@@ -63,6 +64,7 @@ pub use migration::{
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
+pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionScope, SessionStatus,

@@ -62,7 +62,7 @@ pub use session_change::{DeleteOptions, Deleted, Forked, PatchOutcome, Reset};
 pub use session_export::{ExportFormat, Exported, Imported};
 pub use session_remove::{
     COPY_KEPT, Candidate, RemoveOptions, Removed, RetentionItem, RetentionOptions, RetentionReason,
-    RetentionReport, RetentionRules, plan_retention,
+    RetentionReport, plan_retention,
 };
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
@@ -74,5 +74,5 @@ pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};
 pub use crate::fs::{HolderKind, RootError, resolve_root};
-pub use crate::model::ErrorKind;
+pub use crate::model::{ErrorKind, RetentionRules};
 pub use crate::store::agent::search::SearchOrder;
