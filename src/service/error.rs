@@ -74,6 +74,18 @@ pub enum ServiceError {
         /// Who holds the turn, where they still did when asked.
         owner: Option<String>,
     },
+    /// Somebody who lives holds a lease.
+    #[error("{scope} {key:?} is held by {owner}{}", .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    LeaseHeld {
+        /// Kind of thing.
+        scope: String,
+        /// The thing.
+        key: String,
+        /// Who holds it, in its own words.
+        owner: String,
+        /// Its process, where it said.
+        pid: Option<u32>,
+    },
     /// A session is protected from what was asked.
     #[error("session {session_id:?} {reason}")]
     Protected {
@@ -161,7 +173,7 @@ impl ServiceError {
             },
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
-            Self::TurnHeld { .. } => ErrorKind::Busy,
+            Self::TurnHeld { .. } | Self::LeaseHeld { .. } => ErrorKind::Busy,
             Self::Config(_)
             | Self::Conflict { .. }
             | Self::Protected { .. }
@@ -189,6 +201,7 @@ impl ServiceError {
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::LeaseHeld { .. } => Some("wait for it to finish, or end that process".to_owned()),
             Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
             Self::DamagedArtifact { .. } => Some("restore the agent from a backup: `zeroclaw backup list --archives`".to_owned()),

@@ -10,6 +10,7 @@
 
 mod backup;
 mod cli;
+mod control;
 mod data;
 mod db;
 mod doctor;
