@@ -20,6 +20,9 @@ impl Service {
             else {
                 continue;
             };
+            if db.version() < memory_index::SINCE_SCHEMA {
+                continue;
+            }
             let mut conn = db.read().await?;
             let found = memory_index::find(&mut conn, &record.agent_id, text, limit).await;
             items.extend(found.in_db(&db)?);

@@ -5,6 +5,7 @@ use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
 use crate::support::sandbox::Sandbox;
 
+mod expiry;
 mod grants;
 mod life;
 mod recall;

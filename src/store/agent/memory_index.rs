@@ -10,6 +10,9 @@ use crate::db::WriteTx;
 use crate::model::{AgentId, IndexedEntry, IndexedFile, IndexedHit, PageLimit};
 use crate::store::StoreError;
 
+/// Schema version that brought the tables; older ones index nothing.
+pub const SINCE_SCHEMA: i64 = 8;
+
 const ENTRY: &str = "c.id, c.start_line, c.end_line, c.category, c.key, c.text";
 
 fn entry(row: &SqliteRow) -> Result<IndexedEntry, StoreError> {
