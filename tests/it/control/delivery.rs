@@ -195,14 +195,13 @@ async fn c65_forty_four_messages_at_start_do_not_storm_and_no_channel_waits_for_
     let most = channel.most.lock().unwrap().clone();
     assert!(most["loud"] <= 2 && most["quiet"] <= 2, "{most:?}");
     assert!(most["all"] <= 3, "{most:?}");
-    let log = channel.log.lock().unwrap();
+    let log = channel.log.lock().unwrap().clone();
     assert_eq!(log.len(), 44);
     let last_quiet = log.iter().rposition(|entry| entry.route.channel == "quiet");
     assert!(
         last_quiet.unwrap() < 20,
         "the quiet channel waited for the loud one: {last_quiet:?}"
     );
-    drop(log);
     service.close().await;
 }
 
@@ -247,7 +246,7 @@ async fn c65_what_is_too_old_or_failed_too_often_is_dead_and_can_be_sent_anew() 
         .iter()
         .map(|claim| claim.entry().id.clone())
         .collect();
-    assert_eq!(ids, [few.clone()]);
+    assert_eq!(ids, std::slice::from_ref(&few));
     let mut pauses = Vec::new();
     let mut next = claims.into_iter().next();
     while let Some(claim) = next.take() {
