@@ -11,6 +11,7 @@ use super::{CliError, Context, Exit, ask};
 mod change;
 mod indexed;
 mod prune;
+mod reindex;
 
 /// Store, show, find and forget memories
 #[derive(Debug, Subcommand)]
@@ -42,10 +43,24 @@ pub(crate) enum MemoryCommand {
     Prune(prune::PruneArgs),
     /// List or search entries of files that hold memories
     ///
-    /// Such files stay yours to edit; `zeroclaw doctor --fix` indexes them anew when they have changed.
+    /// Such files stay yours to edit; `zeroclaw memory reindex` indexes what has changed.
     /// Without words all entries, by file and line.
     #[command(after_long_help = Exit::help_of_named())]
     Indexed(indexed::IndexedArgs),
+    /// Index MEMORY.md and memory/**/*.md of workspaces anew
+    ///
+    /// Only files that have changed are written; rows of files that are gone go. The index can be
+    /// searched all the while. Ends with 1 when a file could not be indexed.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::Findings,
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+    ]))]
+    Reindex(reindex::ReindexArgs),
 }
 
 #[derive(Args, Debug)]
@@ -102,6 +117,7 @@ impl MemoryCommand {
             Self::Forget(args) => change::forget(context, args).await,
             Self::Prune(args) => prune::run(context, args).await,
             Self::Indexed(args) => indexed::run(context, args).await,
+            Self::Reindex(args) => reindex::run(context, args).await,
         }
     }
 }

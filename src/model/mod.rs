@@ -21,6 +21,7 @@ mod flow;
 mod ids;
 mod knowledge;
 mod memory;
+mod memory_file;
 mod memory_index;
 mod migration;
 mod page;
@@ -60,7 +61,8 @@ pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
 pub use knowledge::{KnowledgeEdge, KnowledgeNode};
 pub use memory::{ExpiredMemories, MemoryHit, MemoryRecord, NewMemory};
-pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit};
+pub use memory_file::{CORE_MEMORY_FILE, MemoryFileParser};
+pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit, Reindexed, SkippedFile};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
     TierReceipt,

@@ -349,6 +349,9 @@ impl Service {
             Request::MemoryIndexed { text, agent, limit } => {
                 Response::Indexed(self.find_indexed(&text, agent.as_ref(), limit).await?)
             }
+            Request::MemoryReindex { agent, rebuild } => {
+                Response::Reindexed(self.reindex_memory(agent.as_ref(), rebuild).await?)
+            }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),
             Request::History { run: None, limit } => Response::Runs(self.list_runs(limit).await?),

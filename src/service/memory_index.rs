@@ -1,4 +1,8 @@
-//! Entries of files that hold memories: listing, searching.
+//! Entries of files that hold memories: listing, searching, indexing them.
+
+mod reindex;
+
+pub use self::reindex::MAX_MEMORY_FILE_BYTES;
 
 use super::error::InDb;
 use super::{Service, ServiceError};

@@ -64,6 +64,7 @@ pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
 pub use knowledge::KnowledgeOverview;
 pub use lease::{HeldLease, Leases, is_void};
+pub use memory_index::MAX_MEMORY_FILE_BYTES;
 pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};

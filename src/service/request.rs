@@ -15,8 +15,8 @@ use crate::model::{
     TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
 };
 use crate::model::{
-    CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, RunArtifact,
-    TrajectoryEvent,
+    CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
+    RunArtifact, TrajectoryEvent,
 };
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
@@ -492,6 +492,14 @@ pub enum Request {
         /// Most entries.
         limit: PageLimit,
     },
+    /// Bring the index over files that hold memories up to date.
+    #[serde(rename = "memory.reindex")]
+    MemoryReindex {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Write everything anew.
+        rebuild: bool,
+    },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
     DbCheck {
@@ -603,6 +611,8 @@ pub enum Response {
     VfsHits(Vec<VfsHit>),
     /// Entries of files that hold memories.
     Indexed(Vec<IndexedHit>),
+    /// What indexing anew did.
+    Reindexed(Vec<Reindexed>),
     /// Checks.
     Checks(Vec<TierCheck>),
     /// Import runs.
