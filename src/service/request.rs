@@ -8,11 +8,12 @@ use super::{
     TaskOutput, TaskOverview,
 };
 use crate::model::{
-    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
-    CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, FlowProposal,
-    FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit,
-    PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
-    TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
+    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, Commitment,
+    CommitmentStatus, CostGrouping, CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent,
+    DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit,
+    MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind,
+    TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact, TranscriptCursor,
+    TranscriptOrder,
 };
 use crate::model::{
     CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
@@ -382,6 +383,30 @@ pub enum Request {
         /// Count them only.
         is_dry_run: bool,
     },
+    /// What agents have promised, newest first.
+    #[serde(rename = "commitments.list")]
+    CommitmentsList {
+        /// Only those that stand so.
+        status: Option<CommitmentStatus>,
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One commitment.
+    #[serde(rename = "commitments.show")]
+    CommitmentsShow {
+        /// Its id.
+        commitment: String,
+    },
+    /// Drop a commitment.
+    #[serde(rename = "commitments.dismiss")]
+    CommitmentsDismiss {
+        /// Its id.
+        commitment: String,
+    },
     /// Nodes of the knowledge graph, newest update first.
     #[serde(rename = "knowledge.list")]
     KnowledgeList {
@@ -595,6 +620,10 @@ pub enum Response {
     DeliveriesRetried(DeliveryRetried),
     /// Messages that were deleted.
     DeliveriesPruned(DeliveryPrune),
+    /// Commitments.
+    Commitments(Page<Commitment>),
+    /// One commitment.
+    Commitment(Box<Commitment>),
     /// Nodes.
     Knowledge(Page<KnowledgeNode>),
     /// One node.

@@ -5,6 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use zeroclaw::service::{Clock, HolderKind, Service};
 
+mod commitments;
 mod delivery;
 mod lease;
 
