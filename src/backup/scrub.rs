@@ -92,6 +92,10 @@ const GLOBAL: &[(&str, Decision)] = &[
         "flow_proposals",
         Keep("procedures as agents wrote them: told to be inside"),
     ),
+    (
+        "delivery_queue_entries",
+        Keep("what was said and to whom, as in transcripts"),
+    ),
     ("knowledge_nodes", Keep("what is known: told to be inside")),
     (
         "knowledge_edges",
@@ -173,6 +177,18 @@ const AGENT: &[(&str, Decision)] = &[
         Keep("words of memory_index_chunks"),
     ),
     ("memory_index_state", Keep("a counter")),
+    (
+        "trajectory_runtime_events",
+        Keep("what runtimes did, as in transcripts"),
+    ),
+    (
+        "acp_parent_stream_events",
+        Keep("what was told to a parent, as in transcripts"),
+    ),
+    (
+        "cache_entries",
+        DropRows("answers of services that can be asked again, whatever they hold"),
+    ),
 ];
 
 /// One thing to take out, as it is told.

@@ -86,6 +86,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "ownership",
         include_str!("../../migrations/global/0014_ownership.sql"),
     ),
+    (
+        "delivery",
+        include_str!("../../migrations/global/0015_delivery.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.
@@ -122,6 +126,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "living_sessions",
         include_str!("../../migrations/agent/0009_living_sessions.sql"),
+    ),
+    (
+        "runtime_streams",
+        include_str!("../../migrations/agent/0010_runtime_streams.sql"),
     ),
 ];
 

@@ -3,15 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentOverview, CostPage, CostReport, FlowOverview, GoalOverview, KnowledgeOverview, RunHistory,
-    SearchAnswer, SessionTranscript, StatusReport, TaskOutput, TaskOverview,
+    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowOverview,
+    GoalOverview, KnowledgeOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+    TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
-    CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit,
-    KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord,
-    SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
-    TranscriptCursor, TranscriptOrder,
+    CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, FlowProposal,
+    FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit,
+    PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
+    TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
+};
+use crate::model::{
+    CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
+    RunArtifact, TrajectoryEvent,
 };
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
@@ -121,6 +126,78 @@ pub enum Request {
         session: String,
         /// Its id.
         artifact: String,
+    },
+    /// Outputs of an agent's runs by run and path, without their bytes.
+    #[serde(rename = "sessions.run_artifacts")]
+    SessionsRunArtifacts {
+        /// The agent that keeps them.
+        agent: AgentId,
+        /// Only of this run.
+        run: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One of them, whole.
+    #[serde(rename = "sessions.run_artifact")]
+    SessionsRunArtifact {
+        /// The agent that keeps it.
+        agent: AgentId,
+        /// Its run.
+        run: String,
+        /// Its name in its run.
+        path: String,
+    },
+    /// Steps of a runtime in a session, in order.
+    #[serde(rename = "sessions.trajectory")]
+    SessionsTrajectory {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// Only of this run.
+        run: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// What ACP children told a session, by run and place.
+    #[serde(rename = "sessions.parent_stream")]
+    SessionsParentStream {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// Only of this run.
+        run: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// What an agent has cached, by scope and key, without the values.
+    #[serde(rename = "cache.list")]
+    CacheList {
+        /// The agent.
+        agent: AgentId,
+        /// Only of this scope.
+        scope: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Delete what is cached.
+    #[serde(rename = "cache.clear")]
+    CacheClear {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only of this scope.
+        scope: Option<String>,
+        /// Only count it.
+        dry_run: bool,
     },
     /// Scheduled jobs.
     #[serde(rename = "cron.list")]
@@ -255,6 +332,56 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Messages for channels, newest first.
+    #[serde(rename = "delivery.list")]
+    DeliveryList {
+        /// Only those that stand so.
+        status: Option<DeliveryStatus>,
+        /// Only through this channel.
+        channel: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One message, with what is to be sent.
+    #[serde(rename = "delivery.show")]
+    DeliveryShow {
+        /// Its id.
+        message: String,
+    },
+    /// Send one message anew.
+    #[serde(rename = "delivery.retry")]
+    DeliveryRetry {
+        /// Its id.
+        message: String,
+    },
+    /// Send all dead messages anew.
+    #[serde(rename = "delivery.retry_dead")]
+    DeliveryRetryDead {
+        /// Only through this channel.
+        channel: Option<String>,
+    },
+    /// A message of which nobody knew was sent.
+    #[serde(rename = "delivery.confirm")]
+    DeliveryConfirm {
+        /// Its id.
+        message: String,
+    },
+    /// A message is not to be sent.
+    #[serde(rename = "delivery.drop")]
+    DeliveryDrop {
+        /// Its id.
+        message: String,
+    },
+    /// Delete dead messages.
+    #[serde(rename = "delivery.prune")]
+    DeliveryPrune {
+        /// Only those that died before this.
+        before_ms: i64,
+        /// Count them only.
+        is_dry_run: bool,
+    },
     /// Nodes of the knowledge graph, newest update first.
     #[serde(rename = "knowledge.list")]
     KnowledgeList {
@@ -292,6 +419,9 @@ pub enum Request {
         category: Option<String>,
         /// Superseded ones too.
         with_superseded: bool,
+        /// Expired ones too.
+        #[serde(default)]
+        with_expired: bool,
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
@@ -304,8 +434,19 @@ pub enum Request {
         text: String,
         /// Only this agent's.
         agent: Option<AgentId>,
+        /// Expired ones too.
+        #[serde(default)]
+        with_expired: bool,
         /// Most hits.
         limit: PageLimit,
+    },
+    /// Delete memories that have expired and are not pinned.
+    #[serde(rename = "memory.prune")]
+    MemoryPrune {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only count them.
+        dry_run: bool,
     },
     /// Trees of files an agent has.
     #[serde(rename = "vfs.trees")]
@@ -350,6 +491,14 @@ pub enum Request {
         agent: Option<AgentId>,
         /// Most entries.
         limit: PageLimit,
+    },
+    /// Bring the index over files that hold memories up to date.
+    #[serde(rename = "memory.reindex")]
+    MemoryReindex {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Write everything anew.
+        rebuild: bool,
     },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
@@ -398,6 +547,20 @@ pub enum Response {
     Artifacts(Vec<ToolArtifact>),
     /// One payload, whole.
     Artifact(ToolArtifact),
+    /// Outputs of runs.
+    RunArtifacts(Page<KeptArtifact>),
+    /// One output, whole.
+    RunArtifact(RunArtifact),
+    /// Steps of a runtime.
+    Trajectory(Page<TrajectoryEvent>),
+    /// What children told a session.
+    ParentStream(Page<ParentStreamEvent>),
+    /// What is cached.
+    Cache(Page<CacheEntry>),
+    /// What was cached and is gone.
+    CacheCleared(Vec<CacheCleared>),
+    /// Memories that have expired and are gone.
+    MemoriesPruned(Vec<ExpiredMemories>),
     /// Jobs.
     CronJobs(Vec<CronJob>),
     /// Tasks.
@@ -424,6 +587,14 @@ pub enum Response {
     Flow(FlowOverview),
     /// Proposals.
     Proposals(Page<FlowProposal>),
+    /// Messages for channels.
+    Deliveries(Page<DeliveryEntry>),
+    /// One message.
+    Delivery(Box<DeliveryEntry>),
+    /// Messages that wait again.
+    DeliveriesRetried(DeliveryRetried),
+    /// Messages that were deleted.
+    DeliveriesPruned(DeliveryPrune),
     /// Nodes.
     Knowledge(Page<KnowledgeNode>),
     /// One node.
@@ -440,6 +611,8 @@ pub enum Response {
     VfsHits(Vec<VfsHit>),
     /// Entries of files that hold memories.
     Indexed(Vec<IndexedHit>),
+    /// What indexing anew did.
+    Reindexed(Vec<Reindexed>),
     /// Checks.
     Checks(Vec<TierCheck>),
     /// Import runs.

@@ -21,6 +21,7 @@ pub use self::files::{Files, FilesKind};
 pub use self::scratch::ScratchFiles;
 pub use self::tasks::TaskWorker;
 
+mod artifact;
 mod disk;
 mod files;
 mod scratch;

@@ -1,4 +1,4 @@
-//! The control plane: who lives, who holds what, and how background work ends.
+//! The control plane: who lives, who holds what, how background work ends, and how messages leave.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use zeroclaw::model::{AgentId, AgentStatus, NewTask, TaskOwnerKind, TaskRun};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
+mod delivery;
 mod lease;
 mod model;
 mod settle;

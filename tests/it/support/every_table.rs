@@ -117,6 +117,17 @@ const GLOBAL: &[(&str, Values)] = &[
     ("flow_runs", &[("status", "'paused'")]),
     ("flow_events", &[]),
     ("flow_proposals", &[("status", "'stale'")]),
+    (
+        "delivery_queue_entries",
+        &[
+            ("status", "'unknown'"),
+            ("dead_reason", "NULL"),
+            ("agent_id", "'atlas'"),
+            ("claim_token", "NULL"),
+            ("claim_owner_json", "NULL"),
+            ("may_resend", "1"),
+        ],
+    ),
     ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
     ("knowledge_edges", &[]),
     ("audit_events", &[("agent_id", "'atlas'")]),
@@ -219,6 +230,15 @@ const AGENT: &[(&str, Values)] = &[
         "memory_index_chunks",
         &[("source_no", "1"), ("start_line", "1"), ("end_line", "2")],
     ),
+    (
+        "trajectory_runtime_events",
+        &[("session_id", "'session-1'"), ("seq", "1")],
+    ),
+    (
+        "acp_parent_stream_events",
+        &[("session_id", "'session-1'"), ("seq", "1")],
+    ),
+    ("cache_entries", &[]),
 ];
 
 /// Puts a row with a value in every column into every ordinary table of a control plane.
