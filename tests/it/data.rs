@@ -10,6 +10,7 @@ mod branch;
 mod busy;
 mod exports;
 mod kill;
+mod large;
 mod sessions;
 mod storm;
 mod turn;
