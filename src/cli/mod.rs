@@ -13,6 +13,7 @@ mod context;
 mod cost;
 mod cron;
 mod db;
+mod delivery;
 mod device;
 mod error;
 mod exit;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::ServiceError;
 use super::changes::Changes;
@@ -42,6 +42,7 @@ pub struct Service {
     tiers: Tiers,
     changes: Changes,
     turns: Turns,
+    enqueued: watch::Sender<()>,
 }
 
 /// The right under which a root is open. Held for its drop.
@@ -189,6 +190,7 @@ impl Service {
             tiers,
             changes: Changes::new(),
             turns: Turns::default(),
+            enqueued: watch::Sender::new(()),
         }
     }
 
@@ -224,6 +226,11 @@ impl Service {
     /// The turns of this process.
     pub(super) fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    /// Told of every message that is enqueued in this process.
+    pub(super) fn enqueued(&self) -> &watch::Sender<()> {
+        &self.enqueued
     }
 
     /// Whether it was opened for writing: then nobody else writes the root.
