@@ -1,4 +1,5 @@
-//! How fast the state is, beside SQLite itself in the same run: `cargo bench --bench state [-- --smoke]`.
+//! How fast the state is, beside SQLite itself in the same run: `cargo bench --bench state [-- --smoke]`, with `--large`
+//! only what huge payloads cost those who do not ask for them.
 //!
 //! Each work is done by the store and by plain prepared statements over the C API, on files of the same
 //! schema and pragmas, in turns. A machine that is busy slows both: trust the ratio, not the time.
@@ -77,6 +78,9 @@ fn main() {
 async fn all(dir: &Path, scale: Scale) {
     data::make_template(dir).await;
     let mut table = Table::new();
+    if std::env::args().any(|argument| argument == "--large") {
+        return large::pass_by(dir, scale, &mut table).await;
+    }
     let alone = append::one_client(dir, scale, &mut table).await;
     append::many_clients(dir, scale, alone, &mut table).await;
     transcript::bulk_insert(dir, scale, &mut table).await;
