@@ -303,7 +303,11 @@ async fn show(context: &Context, args: ShowArgs) -> Result<Exit, CliError> {
     shown.map(|()| Exit::Done)
 }
 
-async fn show_pages(context: &Context, carrier: &Carrier, args: ShowArgs) -> Result<(), CliError> {
+async fn show_pages(
+    context: &Context,
+    carrier: &Carrier<'_>,
+    args: ShowArgs,
+) -> Result<(), CliError> {
     let limit = if args.all {
         PageLimit::from(MAX_PAGE)
     } else {
@@ -356,7 +360,7 @@ struct Wanted {
 }
 
 async fn transcript(
-    carrier: &Carrier,
+    carrier: &Carrier<'_>,
     agent: Option<AgentId>,
     session: String,
     wanted: Wanted,

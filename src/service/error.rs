@@ -74,6 +74,12 @@ pub enum ServiceError {
         /// Who holds the turn, where they still did when asked.
         owner: Option<String>,
     },
+    /// A daemon serves the root, though its lock file is not there any more.
+    #[error("{owner} serves this root")]
+    Served {
+        /// Who it is.
+        owner: String,
+    },
     /// A session is protected from what was asked.
     #[error("session {session_id:?} {reason}")]
     Protected {
@@ -133,7 +139,7 @@ impl ServiceError {
             Self::Store(StoreError::Corrupt { .. }) => ErrorKind::Damaged,
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
-            Self::TurnHeld { .. } => ErrorKind::Busy,
+            Self::TurnHeld { .. } | Self::Served { .. } => ErrorKind::Busy,
             Self::Config(_)
             | Self::Conflict { .. }
             | Self::Protected { .. }
@@ -155,6 +161,7 @@ impl ServiceError {
             Self::Lock(LockError::Held { holder: Some(holder), .. }) if holder.kind == "daemon" => {
                 Some(format!("stop the daemon first: `kill {}`", holder.pid))
             }
+            Self::Served { .. } => Some("stop that daemon first; do not delete its lock file".to_owned()),
             Self::Lock(LockError::Held { .. }) => Some("wait for it to finish, then try again".to_owned()),
             Self::NotFound { what: "agent", .. } => Some("`zeroclaw agents list` shows the names".to_owned()),
             Self::Taken { what: "agent", .. } => Some("take another name; `zeroclaw agents list` shows those in use".to_owned()),
