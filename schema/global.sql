@@ -51,6 +51,12 @@ CREATE TABLE state_leases (
     payload_json    TEXT,
     created_at_ms   INTEGER NOT NULL,
     updated_at_ms   INTEGER NOT NULL,
+    -- The holder: number, start and boot of its process; NULL where it did not say.
+    owner_pid       INTEGER,
+    owner_start_identity TEXT,
+    owner_boot_id   TEXT,
+    -- Goes up with each holder and never back, released or not: see the row of scope `fencing`, which holds the last one given.
+    fencing_token   INTEGER NOT NULL DEFAULT 0 CHECK (fencing_token >= 0),
     PRIMARY KEY (scope, lease_key)
 ) STRICT;
 
@@ -175,7 +181,16 @@ CREATE TABLE task_runs (
     -- Last sign of life; NULL for producers that give none, which never time out.
     heartbeat_at_ms INTEGER,
     cancel_state    TEXT    NOT NULL DEFAULT 'none'
-        CHECK (cancel_state IN ('none', 'requested', 'acknowledged'))
+        CHECK (cancel_state IN ('none', 'requested', 'acknowledged')),
+    -- Goes up with each claim: a write that names another one is refused.
+    fencing_token   INTEGER NOT NULL DEFAULT 0 CHECK (fencing_token >= 0),
+    -- The last sign of life by the time since boot, which nobody sets; counts only within the owner's boot.
+    heartbeat_uptime_ms INTEGER,
+    -- Silence after which it is taken to have timed out; NULL for producers that do not beat.
+    heartbeat_timeout_ms INTEGER
+        CHECK (heartbeat_timeout_ms IS NULL OR heartbeat_timeout_ms > 0),
+    -- JSON array of the last things its worker said of it: at_ms, text. Bounded by its writer.
+    progress_json   TEXT
 ) STRICT;
 
 -- Serves: runs of one job, newest first.
@@ -194,6 +209,10 @@ CREATE INDEX task_runs_by_kind ON task_runs (owner_kind, started_at_ms DESC, tas
 -- Serves: what a task has started.
 CREATE INDEX task_runs_by_parent ON task_runs (parent_task_id, task_id)
     WHERE parent_task_id IS NOT NULL;
+-- Serves: the next task to claim of a kind, oldest first.
+CREATE INDEX task_runs_pending ON task_runs (owner_kind, created_at_ms, task_id) WHERE status = 'pending';
+-- Serves: the task that a producer has started under a key before.
+CREATE INDEX task_runs_by_idempotency_key ON task_runs (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 -- Why: whom to tell of a task's end, and whether they were told.
 -- Written by: whoever starts and delivers work, and import. Rows leave: with their task.

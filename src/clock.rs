@@ -1,6 +1,9 @@
 //! Time as an argument: the system's clock, or one that a test sets, and the two text forms in use.
 //!
 //! Times are Unix milliseconds in UTC everywhere. Nothing here knows a time zone.
+//!
+//! The time of day jumps when somebody sets it. What is measured is measured by [`Clock::uptime_ms`], which all processes
+//! of one boot share and nobody sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,7 +23,14 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
-    Fixed(Arc<AtomicI64>),
+    Fixed(Arc<Hands>),
+}
+
+/// What a fixed clock shows.
+#[derive(Debug)]
+struct Hands {
+    now_ms: AtomicI64,
+    uptime_ms: AtomicI64,
 }
 
 impl Clock {
@@ -33,7 +43,10 @@ impl Clock {
     /// Stands at `ms` until [`set`](Self::set) or [`advance`](Self::advance) moves it.
     #[must_use]
     pub fn fixed(ms: i64) -> Self {
-        Self(Source::Fixed(Arc::new(AtomicI64::new(ms))))
+        Self(Source::Fixed(Arc::new(Hands {
+            now_ms: AtomicI64::new(ms),
+            uptime_ms: AtomicI64::new(0),
+        })))
     }
 
     /// Gives the present as Unix milliseconds, negative before 1970.
@@ -41,21 +54,33 @@ impl Clock {
     pub fn now_ms(&self) -> i64 {
         match &self.0 {
             Source::System => system_now_ms(),
-            Source::Fixed(ms) => ms.load(Ordering::SeqCst),
+            Source::Fixed(hands) => hands.now_ms.load(Ordering::SeqCst),
         }
     }
 
-    /// Moves a fixed clock, and all its clones, to `ms`. The system's clock is left alone.
+    /// Gives milliseconds since the machine booted, sleep included: the same for all its processes, and never set.
+    #[must_use]
+    pub fn uptime_ms(&self) -> i64 {
+        match &self.0 {
+            Source::System => system_uptime_ms(),
+            Source::Fixed(hands) => hands.uptime_ms.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Sets a fixed clock, and all its clones, to `ms`: the time of day jumps, no time passes. The system's clock is left
+    /// alone.
     pub fn set(&self, ms: i64) {
-        if let Source::Fixed(now) = &self.0 {
-            now.store(ms, Ordering::SeqCst);
+        if let Source::Fixed(hands) = &self.0 {
+            hands.now_ms.store(ms, Ordering::SeqCst);
         }
     }
 
-    /// Moves a fixed clock, and all its clones, by `ms`; negative goes back. The system's clock is left alone.
+    /// Lets `ms` pass on a fixed clock and all its clones; negative sets the time of day back. The system's clock is left
+    /// alone.
     pub fn advance(&self, ms: i64) {
-        if let Source::Fixed(now) = &self.0 {
-            now.fetch_add(ms, Ordering::SeqCst);
+        if let Source::Fixed(hands) = &self.0 {
+            hands.now_ms.fetch_add(ms, Ordering::SeqCst);
+            hands.uptime_ms.fetch_add(ms.max(0), Ordering::SeqCst);
         }
     }
 }
@@ -89,6 +114,19 @@ fn system_now_ms() -> i64 {
     }
 }
 
+fn system_uptime_ms() -> i64 {
+    use rustix::time::{ClockId, clock_gettime};
+
+    #[cfg(target_os = "linux")]
+    let since_boot = clock_gettime(ClockId::Boottime);
+    #[cfg(not(target_os = "linux"))]
+    let since_boot = clock_gettime(ClockId::Monotonic);
+    since_boot
+        .tv_sec
+        .saturating_mul(1_000)
+        .saturating_add(since_boot.tv_nsec / 1_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +141,19 @@ mod tests {
 
         clock.set(7);
         assert_eq!(other.now_ms(), 7);
+    }
+
+    #[test]
+    fn setting_the_time_of_day_lets_no_time_pass() {
+        let clock = Clock::fixed(1_000);
+
+        clock.set(86_401_000);
+        clock.advance(-86_400_000);
+        assert_eq!(clock.uptime_ms(), 0);
+
+        clock.advance(500);
+        assert_eq!((clock.now_ms(), clock.uptime_ms()), (1_500, 500));
+        assert!(Clock::system().uptime_ms() > 0);
     }
 
     #[test]

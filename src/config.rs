@@ -18,9 +18,11 @@ use section::{Section, Warnings};
 
 pub use access::FileAccess;
 pub use grants::MemoryGrant;
+pub use retention::Retention;
 
 mod access;
 mod grants;
+mod retention;
 mod section;
 
 /// The newest shape this release knows; newer files are read as far as they parse.
@@ -87,6 +89,8 @@ pub struct Config {
     pub agents: BTreeMap<String, AgentConfig>,
     /// When an acknowledged write is on disk.
     pub durability: Durability,
+    /// By which rules sessions go.
+    pub retention: Retention,
     /// Kind of memory store of all agents that do not say otherwise.
     pub memory_backend: String,
     /// Agent that heartbeats run as.
@@ -104,6 +108,7 @@ impl fmt::Debug for Config {
             .field("schema_version", &self.schema_version)
             .field("agents", &self.agents)
             .field("durability", &self.durability)
+            .field("retention", &self.retention)
             .field("memory_backend", &self.memory_backend)
             .field("heartbeat_agent", &self.heartbeat_agent)
             .field("cron", &self.cron.keys())
@@ -143,6 +148,14 @@ pub enum ConfigError {
         path: PathBuf,
         /// The most that is read.
         limit_bytes: u64,
+    },
+    /// A value that must be understood is not.
+    #[error("{}: {fault}", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Key and reason.
+        fault: String,
     },
     /// The file is not TOML.
     #[error("{} is not valid", path.display())]
@@ -226,7 +239,12 @@ impl Config {
         Self {
             schema_version,
             agents,
-            durability: state.map_or(Durability::Full, |state| durability(&state, &mut warnings)),
+            durability: state
+                .as_ref()
+                .map_or(Durability::Full, |state| durability(state, &mut warnings)),
+            retention: state.map_or_else(Retention::default, |state| {
+                Retention::read(&state, &mut warnings)
+            }),
             memory_backend: memory
                 .and_then(|memory| memory.text("backend", &mut warnings))
                 .unwrap_or_else(|| "sqlite".to_owned()),

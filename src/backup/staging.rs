@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::BackupError;
 use crate::fs::{FsError, atomic, process};
+use crate::model::{Liveness, ProcessIdentity};
 
 const PREFIX: &str = ".zeroclaw-backup-";
 const SUFFIX: &str = ".partial";
@@ -53,13 +53,6 @@ impl Contents {
         let in_place = self.in_place.get(archive_path).cloned();
         in_place.unwrap_or_else(|| self.tree.join(archive_path))
     }
-}
-
-#[derive(Serialize, Deserialize)]
-struct Owner {
-    pid: u32,
-    start_ticks: Option<u64>,
-    boot_id: Option<String>,
 }
 
 /// Whether a name is that of a staging folder.
@@ -134,13 +127,7 @@ fn scratch_in(place: &Path) -> Result<TempDir, BackupError> {
 
 /// Writes into a folder which process works in it.
 fn sign(folder: &Path) -> Result<(), FsError> {
-    let pid = std::process::id();
-    let owner = Owner {
-        pid,
-        start_ticks: process::start_ticks(pid),
-        boot_id: process::boot_id(),
-    };
-    let text = serde_json::to_vec(&owner)
+    let text = serde_json::to_vec(&process::own())
         .expect("invariant: an owner has text keys and plain values only");
     atomic::write_private(&folder.join(OWNER), &text)
 }
@@ -172,14 +159,11 @@ fn is_own_folder(entry: &std::fs::DirEntry, around: &Path) -> bool {
 
 fn is_dead(folder: &Path) -> bool {
     let owner = std::fs::read(folder.join(OWNER)).ok();
-    let owner = owner.and_then(|text| serde_json::from_slice::<Owner>(&text).ok());
-    match owner {
-        // The id alone is not enough: it is reused.
-        Some(owner) if owner.start_ticks.is_some() => {
-            owner.boot_id != process::boot_id()
-                || owner.start_ticks != process::start_ticks(owner.pid)
-        }
-        _ => is_older(folder, UNOWNED),
+    let owner = owner.and_then(|text| serde_json::from_slice::<ProcessIdentity>(&text).ok());
+    match owner.map(|owner| process::liveness(&owner)) {
+        Some(Liveness::Gone) => true,
+        Some(Liveness::Alive) => false,
+        Some(Liveness::Unknown) | None => is_older(folder, UNOWNED),
     }
 }
 

@@ -129,6 +129,21 @@ pub(crate) async fn change(context: &Context, request: Request) -> Result<Respon
     .await
 }
 
+/// Opens the root to look, does the work, and lets the root go.
+///
+/// # Errors
+///
+/// [`CliError`] when there is no root, and what the work answers.
+pub(crate) async fn looking<T>(
+    context: &Context,
+    work: impl AsyncFnOnce(&Service) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let service = look(context).await?;
+    let done = work(&service).await;
+    service.close().await;
+    done
+}
+
 /// Opens the root for writing, does the work, and lets the root go.
 ///
 /// # Errors

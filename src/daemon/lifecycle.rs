@@ -17,10 +17,12 @@ use super::hub::{Health, Hub};
 use super::socket::Socket;
 use crate::clock::Clock;
 use crate::fs::process::raise_open_files_limit;
-use crate::service::Service;
+use crate::service::{HeldLease, Service};
 
 /// Open files a daemon wants to be allowed: clients, and agents with their logs.
 const OPEN_FILES: u64 = 4_096;
+/// How often the control plane is told that this daemon lives.
+const BEAT: Duration = Duration::from_secs(60);
 /// How often the socket's name is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
@@ -47,6 +49,7 @@ impl Default for Options {
 pub struct Daemon {
     hub: Arc<Hub>,
     socket: Socket,
+    lease: HeldLease,
     signals: Signals,
     options: Options,
 }
@@ -99,10 +102,9 @@ impl Daemon {
         let signals = Signals::listen().map_err(DaemonError::Signals)?;
         raise_open_files_limit(OPEN_FILES);
         let service = Service::open_as_daemon(root, clock).await?;
-        let socket = match Socket::bind(service.layout(), options.socket.as_deref()).await {
-            Ok(socket) => socket,
+        let (lease, socket) = match claim(&service, &options).await {
+            Ok(claimed) => claimed,
             Err(error) => {
-                let _ = service.release_lease().await;
                 service.close().await;
                 return Err(error);
             }
@@ -110,6 +112,7 @@ impl Daemon {
         Ok(Self {
             hub: Arc::new(Hub::new(service)),
             socket,
+            lease,
             signals,
             options,
         })
@@ -147,7 +150,7 @@ impl Daemon {
         let _ = pump.await;
         // The name goes before the lock does: whoever comes next finds none or their own.
         drop(self.socket);
-        if let Err(error) = self.hub.service.release_lease().await {
+        if let Err(error) = self.lease.release().await {
             tracing::warn!(%error, "the lease stays; the next daemon sees that it is void");
         }
         match alone(self.hub).await {
@@ -159,6 +162,8 @@ impl Daemon {
 
     /// Takes clients until a signal says stop.
     async fn serve(&mut self, clients: &mut JoinSet<()>) {
+        let mut beat = interval(BEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look = interval(LOOK_AFTER);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -181,6 +186,11 @@ impl Daemon {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
+                _ = beat.tick() => {
+                    if let Err(error) = self.lease.beat().await {
+                        tracing::warn!(%error, "the lease was not renewed");
+                    }
+                }
                 _ = look.tick() => {
                     while clients.try_join_next().is_some() {}
                     match self.socket.restore() {
@@ -190,6 +200,18 @@ impl Daemon {
                     }
                 }
             }
+        }
+    }
+}
+
+/// What makes a service a daemon's: the lease, then the socket.
+async fn claim(service: &Service, options: &Options) -> Result<(HeldLease, Socket), DaemonError> {
+    let lease = service.take_daemon_lease().await?;
+    match Socket::bind(service.layout(), options.socket.as_deref()).await {
+        Ok(socket) => Ok((lease, socket)),
+        Err(error) => {
+            let _ = lease.release().await;
+            Err(error)
         }
     }
 }

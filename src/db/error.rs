@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fs::FsError;
+use crate::fs::{self, FsError};
 use crate::model::ErrorKind;
 
 /// What kind of failure it is; decides the exit code and the advice.
@@ -44,16 +44,19 @@ impl From<DbErrorKind> for ErrorKind {
 
 /// A failed statement.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}{}", what(*.kind), at(.path.as_deref()))]
+#[error("{}{}", what(*.kind, .holder.as_deref()), at(.path.as_deref()))]
 pub struct DbError {
     kind: DbErrorKind,
     path: Option<PathBuf>,
+    /// Who holds the database, where that is the reason and the system tells.
+    holder: Option<String>,
     #[source]
     source: Option<Arc<sqlx::Error>>,
 }
 
-fn what(kind: DbErrorKind) -> &'static str {
-    match kind {
+fn what(kind: DbErrorKind, holder: Option<&str>) -> String {
+    let text = match kind {
+        DbErrorKind::Busy if holder.is_some() => "database is held by ",
         DbErrorKind::Busy => "database is held by another process",
         DbErrorKind::Full => "no space left for the database",
         DbErrorKind::ReadOnly => "database cannot be written",
@@ -63,7 +66,8 @@ fn what(kind: DbErrorKind) -> &'static str {
         DbErrorKind::CannotOpen => "database cannot be opened",
         DbErrorKind::Stopped => "the database's writer has stopped",
         DbErrorKind::Other => "statement failed",
-    }
+    };
+    [text, holder.unwrap_or_default()].concat()
 }
 
 fn at(path: Option<&Path>) -> String {
@@ -76,6 +80,7 @@ impl DbError {
         Self {
             kind: DbErrorKind::Stopped,
             path: None,
+            holder: None,
             source: None,
         }
     }
@@ -88,6 +93,7 @@ impl DbError {
         statements.last().map(|source| Self {
             kind: classify(source),
             path: None,
+            holder: None,
             source: Some(Arc::clone(source)),
         })
     }
@@ -96,6 +102,14 @@ impl DbError {
     #[must_use]
     pub fn kind(&self) -> DbErrorKind {
         self.kind
+    }
+
+    /// Asks the system who holds `path`, where that is what went wrong.
+    pub(super) fn held_at(mut self, path: &Path) -> Self {
+        if self.kind == DbErrorKind::Busy {
+            self.holder = fs::database_writer(path);
+        }
+        self.at(path)
     }
 
     /// Names the file, where nothing named it yet.
@@ -111,6 +125,7 @@ impl From<sqlx::Error> for DbError {
         Self {
             kind: classify(&source),
             path: None,
+            holder: None,
             source: Some(Arc::new(source)),
         }
     }

@@ -82,6 +82,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "audit",
         include_str!("../../migrations/global/0013_audit.sql"),
     ),
+    (
+        "ownership",
+        include_str!("../../migrations/global/0014_ownership.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

@@ -15,7 +15,7 @@ use crate::model::Tier;
 
 /// How long a connection waits for another process: longer than the slowest commit measured
 /// (0.6 s behind a forgotten reader), shorter than a person's patience.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Larger pages than SQLite's own 4 KiB made inserts of 584-byte rows 23 % faster.
 const PAGE_BYTES: u32 = 8_192;
 /// Pages in the log before the writer checkpoints: 8 MiB at our page size.

@@ -2,10 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use sqlx::{Connection, SqliteConnection};
 
-use super::error::DbError;
+use super::error::{DbError, DbErrorKind};
 
 /// A connection inside a transaction that began with `BEGIN IMMEDIATE`.
 ///
@@ -80,4 +81,21 @@ impl BulkTx {
 pub(super) async fn begin_immediate(conn: &mut SqliteConnection) -> Result<(), DbError> {
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(conn).await?;
     Ok(())
+}
+
+/// The same on a connection whose own timeout is short: tries until `patience` is over.
+///
+/// SQLite asks more and more rarely the longer it waits, up to every 100 ms, and so misses the moments between the
+/// transactions of somebody who writes again and again. Many short waits ask at least every few milliseconds.
+pub(super) async fn begin_patiently(
+    conn: &mut SqliteConnection,
+    patience: Duration,
+) -> Result<(), DbError> {
+    let since = Instant::now();
+    loop {
+        match begin_immediate(conn).await {
+            Err(error) if error.kind() == DbErrorKind::Busy && since.elapsed() < patience => {}
+            ended => return ended,
+        }
+    }
 }

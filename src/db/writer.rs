@@ -15,7 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::error::DbError;
-use super::tx::{WriteTx, begin_immediate};
+use super::options::BUSY_TIMEOUT;
+use super::tx::{WriteTx, begin_patiently};
 
 /// Jobs that may wait; the next caller waits for a place.
 const QUEUE: usize = 1_024;
@@ -144,17 +145,20 @@ async fn work(
     mut jobs: mpsc::Receiver<Box<dyn Job>>,
     last: Option<&'static str>,
 ) {
+    if let Err(error) = wait_in_short_pieces(&mut conn).await {
+        tracing::warn!(path = %path.display(), %error, "the writer waits as SQLite does");
+    }
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while jobs.recv_many(&mut batch, MAX_BATCH).await > 0 {
         let commit = run_batch(&mut conn, &mut batch)
             .await
-            .map_err(|error| error.at(&path));
+            .map_err(|error| error.held_at(&path));
         for job in batch.drain(..) {
             job.answer(commit.clone());
         }
     }
     if let Some(last) = last
-        && let Err(error) = statement(&mut conn, last).await
+        && let Err(error) = at_the_end(&mut conn, last).await
     {
         tracing::warn!(path = %path.display(), %error, "the writer's last statement failed");
     }
@@ -163,8 +167,26 @@ async fn work(
     }
 }
 
+/// Lets the beginnings of transactions ask for the lock often; see [`begin_patiently`]. With a log nothing else of a
+/// writer waits; without one a commit waits for readers, and goes on to wait as long.
+async fn wait_in_short_pieces(conn: &mut SqliteConnection) -> Result<(), DbError> {
+    let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
+        .fetch_one(&mut *conn)
+        .await?;
+    if mode == "wal" {
+        statement(conn, "PRAGMA busy_timeout = 20").await?;
+    }
+    Ok(())
+}
+
+/// The last statement may wait for readers.
+async fn at_the_end(conn: &mut SqliteConnection, last: &'static str) -> Result<(), DbError> {
+    statement(conn, "PRAGMA busy_timeout = 5000").await?;
+    statement(conn, last).await
+}
+
 async fn run_batch(conn: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), DbError> {
-    begin_immediate(conn).await?;
+    begin_patiently(conn, BUSY_TIMEOUT).await?;
     let ran = match batch {
         // Alone it needs no savepoint: two hand-overs to SQLite's thread less, of seven.
         [job] => job.run(&mut WriteTx::new(conn)).await,

@@ -83,12 +83,12 @@ pub struct LockText {
 
 impl LockText {
     fn of(holder: Holder) -> Self {
-        let pid = std::process::id();
+        let own = process::own();
         Self {
             kind: holder.kind.as_str().to_owned(),
-            pid,
-            start_ticks: process::start_ticks(pid),
-            boot_id: process::boot_id(),
+            pid: own.pid,
+            start_ticks: own.start_ticks,
+            boot_id: own.boot_id,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             since_ms: holder.since_ms,
         }

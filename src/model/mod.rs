@@ -22,7 +22,9 @@ mod memory;
 mod memory_index;
 mod migration;
 mod page;
+mod process;
 mod recall;
+mod retention;
 mod session;
 mod task;
 mod task_record;
@@ -59,12 +61,14 @@ pub use migration::{
     TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
+pub use process::{Liveness, ProcessIdentity};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
+pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionScope, SessionStatus,
 };
-pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus};
+pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use tool_artifact::{ToolArtifact, ToolArtifactKind};

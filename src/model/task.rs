@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentId, text_enum};
+use super::{AgentId, ProcessIdentity, text_enum};
 
 /// What kind of work a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,7 +80,24 @@ text_enum!(CancelState {
     Acknowledged => "acknowledged",
 });
 
-/// Who asked for a task and which process runs it; empty for work that nobody asked for.
+impl TaskStatus {
+    /// Whether it ended so: an end is never overwritten.
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        !matches!(self, Self::Pending | Self::Running | Self::Waiting)
+    }
+}
+
+/// One thing that a worker said of its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProgress {
+    /// When.
+    pub at_ms: i64,
+    /// What.
+    pub text: String,
+}
+
+/// Who asked for a task, which process runs it and what that last said; empty for work that nobody asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskOrigin {
     /// The producer's own word for the kind of work, where it says more than [`TaskOwnerKind`].
@@ -107,6 +124,37 @@ pub struct TaskOrigin {
     pub heartbeat_at_ms: Option<i64>,
     /// Whether it is to stop.
     pub cancel_state: CancelState,
+    /// Number of the last claim; 0 for what was never claimed.
+    #[serde(default)]
+    pub fencing_token: i64,
+    /// The last sign of life by the time since the owner's boot.
+    #[serde(default)]
+    pub heartbeat_uptime_ms: Option<i64>,
+    /// Silence after which it is taken to have timed out; `None` for producers that do not beat.
+    #[serde(default)]
+    pub heartbeat_timeout_ms: Option<i64>,
+    /// What its worker last said of it, oldest first.
+    #[serde(default)]
+    pub progress: Vec<TaskProgress>,
+}
+
+impl TaskOrigin {
+    /// The process that runs it; `None` where none does, or what is written down can be none.
+    #[must_use]
+    pub fn owner(&self) -> Option<ProcessIdentity> {
+        ProcessIdentity::from_columns(
+            self.execution_owner_pid?,
+            self.execution_owner_start_identity.as_deref(),
+            self.execution_owner_boot_id.as_deref(),
+        )
+    }
+
+    /// Says which process runs it.
+    pub fn set_owner(&mut self, owner: &ProcessIdentity) {
+        self.execution_owner_pid = Some(owner.pid_column());
+        self.execution_owner_start_identity = owner.start_column();
+        self.execution_owner_boot_id.clone_from(&owner.boot_id);
+    }
 }
 
 /// A row of the task ledger.

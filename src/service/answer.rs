@@ -37,11 +37,9 @@ impl Response {
             R::SessionsSearch { .. } => read(Self::Search),
             R::SessionsAcp { .. } => read(Self::AcpSessions),
             R::SessionsArtifacts { .. } => read(Self::Artifacts),
-            R::SessionsArtifact { .. } => read(Self::Artifact),
             R::CronList { .. } => read(Self::CronJobs),
             R::CronRuns { .. } | R::TasksList { .. } => read(Self::Tasks),
             R::TasksShow { .. } => read(|task| Self::Task(Box::new(task))),
-            R::TasksOutput { .. } => read(Self::TaskOutput),
             R::TasksGoals { .. } => read(Self::Goals),
             R::TasksSettlements { .. } => read(Self::Settlements),
             R::CostsList { .. } => read(Self::Costs),
@@ -64,6 +62,8 @@ impl Response {
             R::BackupList { .. } => read(Self::Backups),
             // Of a token's digest only the start is told, and half of one is none.
             R::DevicesList => return Err(AnswerError::OneWay),
+            // Their bytes are not told where they are no text.
+            R::SessionsArtifact { .. } | R::TasksOutput { .. } => return Err(AnswerError::OneWay),
         };
         kind(json).map_err(AnswerError::Unfit)
     }

@@ -74,11 +74,17 @@ pub enum ServiceError {
         /// Who holds the turn, where they still did when asked.
         owner: Option<String>,
     },
-    /// A daemon serves the root, though its lock file is not there any more.
-    #[error("{owner} serves this root")]
-    Served {
-        /// Who it is.
+    /// Somebody who lives holds a lease.
+    #[error("{scope} {key:?} is held by {owner}{}", .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    LeaseHeld {
+        /// Kind of thing.
+        scope: String,
+        /// The thing.
+        key: String,
+        /// Who holds it, in its own words.
         owner: String,
+        /// Its process, where it said.
+        pid: Option<u32>,
     },
     /// A session is protected from what was asked.
     #[error("session {session_id:?} {reason}")]
@@ -139,7 +145,7 @@ impl ServiceError {
             Self::Store(StoreError::Corrupt { .. }) => ErrorKind::Damaged,
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
-            Self::TurnHeld { .. } | Self::Served { .. } => ErrorKind::Busy,
+            Self::TurnHeld { .. } | Self::LeaseHeld { .. } => ErrorKind::Busy,
             Self::Config(_)
             | Self::Conflict { .. }
             | Self::Protected { .. }
@@ -161,13 +167,16 @@ impl ServiceError {
             Self::Lock(LockError::Held { holder: Some(holder), .. }) if holder.kind == "daemon" => {
                 Some(format!("stop the daemon first: `kill {}`", holder.pid))
             }
-            Self::Served { .. } => Some("stop that daemon first; do not delete its lock file".to_owned()),
             Self::Lock(LockError::Held { .. }) => Some("wait for it to finish, then try again".to_owned()),
             Self::NotFound { what: "agent", .. } => Some("`zeroclaw agents list` shows the names".to_owned()),
             Self::Taken { what: "agent", .. } => Some("take another name; `zeroclaw agents list` shows those in use".to_owned()),
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::LeaseHeld { owner, pid: Some(pid), .. } if owner == "daemon" => {
+                Some(format!("stop the daemon first: `kill {pid}`"))
+            }
+            Self::LeaseHeld { .. } => Some("wait for it to finish, or end that process".to_owned()),
             Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
             Self::Vfs(error) => error.hint().map(str::to_owned),

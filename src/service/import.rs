@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::{Service, ServiceError};
 use crate::db::{BulkTx, Db, Reader, WriteTx};
+use crate::fs::process;
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, BackupRun, KindCount, MigrationRun, SourceReceipt, Tier,
 };
@@ -69,13 +70,15 @@ impl Importer {
     ///
     /// [`ServiceError`] when SQLite fails.
     pub async fn show_owner(&self, owner: &str) -> Result<(), ServiceError> {
+        let now_ms = self.service.clock().now_ms();
         let row = lease::Lease {
             scope: OWNER_SCOPE.to_owned(),
             lease_key: "root".to_owned(),
             owner: owner.to_owned(),
-            expires_at_ms: None,
-            payload_json: Some(serde_json::json!({ "pid": std::process::id() }).to_string()),
-            created_at_ms: self.service.clock().now_ms(),
+            process: Some(process::own()),
+            heartbeat_at_ms: Some(now_ms),
+            created_at_ms: now_ms,
+            ..lease::Lease::default()
         };
         self.write_global(move |tx| Box::pin(async move { Ok(lease::replace(tx, &row).await?) }))
             .await

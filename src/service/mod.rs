@@ -24,6 +24,7 @@ mod flow;
 mod history;
 mod import;
 mod knowledge;
+mod lease;
 mod memory;
 mod memory_index;
 mod open;
@@ -52,6 +53,7 @@ pub use flow::FlowOverview;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
 pub use knowledge::KnowledgeOverview;
+pub use lease::{HeldLease, Leases, is_void};
 pub use open::{Service, Tiers};
 pub use request::{Request, Response};
 pub use session::{SearchAnswer, SessionTranscript};
@@ -59,7 +61,7 @@ pub use session_change::{DeleteOptions, Deleted, Forked, PatchOutcome, Reset};
 pub use session_export::{ExportFormat, Exported, Imported};
 pub use session_remove::{
     COPY_KEPT, Candidate, RemoveOptions, Removed, RetentionItem, RetentionOptions, RetentionReason,
-    RetentionReport, RetentionRules, plan_retention,
+    RetentionReport, plan_retention,
 };
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
@@ -71,5 +73,5 @@ pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};
 pub use crate::fs::{HolderKind, RootError, resolve_root};
-pub use crate::model::ErrorKind;
+pub use crate::model::{ErrorKind, RetentionRules};
 pub use crate::store::agent::search::SearchOrder;

@@ -14,12 +14,13 @@ use super::error::InDb;
 use super::session_change::{DeleteOptions, Deleted};
 use super::{ExportFormat, Service, ServiceError};
 use crate::clock::utc_stamp;
+use crate::config::ConfigError;
 use crate::fs::{FsError, atomic};
-use crate::model::{AgentId, PageLimit, SessionRecord, SessionStatus};
+use crate::model::{AgentId, PageLimit, RetentionRules, SessionRecord, SessionStatus};
 use crate::store::agent::session::{self, SessionFilter};
 use crate::store::agent::session_change;
 
-pub use plan::{Candidate, RetentionReason, RetentionRules, plan_retention};
+pub use plan::{Candidate, RetentionReason, plan_retention};
 
 mod plan;
 
@@ -55,8 +56,8 @@ pub struct Removed {
 pub struct RetentionOptions {
     /// Only this agent's sessions.
     pub agent: Option<AgentId>,
-    /// The rules.
-    pub rules: RetentionRules,
+    /// The rules for every agent; `None` for those of the configuration.
+    pub rules: Option<RetentionRules>,
     /// Say what would be done, and do nothing.
     pub dry_run: bool,
     /// Consent to what the plan says.
@@ -97,6 +98,8 @@ pub struct RetentionReport {
     pub protected: usize,
     /// Sessions that go, oldest first.
     pub items: Vec<RetentionItem>,
+    /// Whether any rule is on for any of the agents.
+    pub rules_on: bool,
     /// Why the clock may be wrong; nothing goes until somebody looked.
     pub clock_doubt: Option<String>,
     /// Copies of sessions deleted earlier whose time is over.
@@ -180,7 +183,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::NotFound`] for an unknown agent. A session that cannot be removed says so in its item.
+    /// [`ServiceError::NotFound`] for an unknown agent, [`ServiceError::Config`] where the configuration's rules cannot
+    /// be read, and then nothing goes. A session that cannot be removed says so in its item.
     pub async fn apply_retention(
         &self,
         options: &RetentionOptions,
@@ -190,10 +194,13 @@ impl Service {
         let mut expired_copies = Vec::new();
         let mut items = Vec::new();
         let mut clock_doubt = None;
+        let mut rules_on = false;
         for agent in self.agents_or(options.agent.as_ref()).await? {
             let id = agent.agent_id;
             let here = self.candidates(&id, options.agent.is_some()).await?;
-            let planned = plan_retention(&options.rules, now_ms, &here);
+            let rules = self.rules_of(options, &id)?;
+            rules_on |= rules.is_any_on();
+            let planned = plan_retention(&rules, now_ms, &here);
             clock_doubt = clock_doubt.or(planned.clock_doubt);
             items.extend(planned.items);
             found.extend(here);
@@ -202,6 +209,12 @@ impl Service {
         items.sort_by(|a, b| {
             (a.updated_at_ms, &a.session_id).cmp(&(b.updated_at_ms, &b.session_id))
         });
+        if !expired_copies.is_empty() {
+            // Their age is told by the same clock.
+            let newest = found.iter().map(|it| it.updated_at_ms).max();
+            let doubt = newest.and_then(|newest| plan::clock_doubt(now_ms, newest));
+            clock_doubt = clock_doubt.or(doubt);
+        }
         let may_write =
             options.yes && !options.dry_run && (clock_doubt.is_none() || options.clock_is_right);
         if may_write {
@@ -216,9 +229,27 @@ impl Service {
             sessions: found.len(),
             protected: found.iter().filter(|it| it.is_protected).count(),
             items,
+            rules_on,
             clock_doubt,
             expired_copies,
             written: may_write,
+        })
+    }
+
+    fn rules_of(
+        &self,
+        options: &RetentionOptions,
+        agent: &AgentId,
+    ) -> Result<RetentionRules, ServiceError> {
+        if let Some(rules) = options.rules {
+            return Ok(rules);
+        }
+        let config = self.config();
+        let rules = config.retention.rules_of(agent.as_str());
+        rules.map_err(|fault| {
+            let path = self.layout().config_file();
+            let fault = fault.to_owned();
+            ConfigError::Value { path, fault }.into()
         })
     }
 

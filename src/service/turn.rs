@@ -18,7 +18,7 @@ use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::clock::Clock;
 use crate::db::{Connection, Db};
-use crate::fs::process::ProcessMark;
+use crate::fs::process;
 use crate::model::{AgentId, SessionStatus};
 use crate::store::StoreError;
 use crate::store::agent::lease::{self, Lease};
@@ -254,7 +254,7 @@ impl Service {
             let cancel = self.turns().begin(&turn_id);
             let holder = Holder {
                 turn_id: turn_id.clone(),
-                process: ProcessMark::own(),
+                process: process::own(),
             };
             let payload_json = serde_json::to_string(&holder).unwrap_or_default();
             let turn = Turn {

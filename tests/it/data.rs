@@ -7,6 +7,7 @@ use zeroclaw::service::{Clock, HolderKind, Service};
 
 mod append;
 mod branch;
+mod busy;
 mod exports;
 mod kill;
 mod sessions;

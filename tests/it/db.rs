@@ -39,9 +39,7 @@ fn row(key: impl Into<String>) -> Lease {
         scope: "test".to_owned(),
         lease_key: key.into(),
         owner: "test".to_owned(),
-        expires_at_ms: None,
-        payload_json: None,
-        created_at_ms: 0,
+        ..Lease::default()
     }
 }
 

@@ -10,6 +10,8 @@
 
 mod backup;
 mod cli;
+mod control;
+mod daemon;
 mod data;
 mod db;
 mod doctor;

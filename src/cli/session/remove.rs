@@ -7,7 +7,7 @@ use zeroclaw::service::{
 };
 
 use super::TargetArgs;
-use crate::cli::carrier::writing;
+use crate::cli::carrier::{looking, writing};
 use crate::cli::output::{Column, Fields, Table, or_dash, size, time};
 use crate::cli::{CliError, Context, Exit};
 
@@ -60,32 +60,34 @@ pub(crate) struct PruneArgs {
 }
 
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Rules of each agent, 0 switches one off")]
+#[command(
+    next_help_heading = "Rules of each agent, 0 switches one off; without any, those of `[state.retention]`"
+)]
 struct RuleArgs {
     /// Delete sessions not changed for more days than this
-    #[arg(
-        long,
-        value_name = "DAYS",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    #[arg(allow_negative_numbers = true)]
-    max_age_days: i64,
+    #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
+    max_age_days: Option<i64>,
 
     /// Keep this many of the newest
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    #[arg(allow_negative_numbers = true)]
-    max_sessions: i64,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    max_sessions: Option<i64>,
 
     /// Delete the oldest until what was said in the others is no more bytes than this
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    #[arg(allow_negative_numbers = true)]
-    max_bytes: i64,
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    max_bytes: Option<i64>,
+}
+
+impl RuleArgs {
+    /// The rules, if any was named; those of the configuration count for nothing then.
+    fn rules(self) -> Option<RetentionRules> {
+        let named = [self.max_age_days, self.max_sessions, self.max_bytes];
+        let is_any_named = named.iter().any(Option::is_some);
+        is_any_named.then_some(RetentionRules {
+            max_age_days: self.max_age_days.unwrap_or(0),
+            max_sessions: self.max_sessions.unwrap_or(0),
+            max_bytes: self.max_bytes.unwrap_or(0),
+        })
+    }
 }
 
 pub(super) async fn delete(context: &Context, args: DeleteArgs) -> Result<Exit, CliError> {
@@ -131,26 +133,25 @@ fn show(context: &Context, removed: &Removed) -> Result<(), CliError> {
 }
 
 pub(super) async fn prune(context: &Context, args: PruneArgs) -> Result<Exit, CliError> {
-    let rules = RetentionRules {
-        max_age_days: args.rules.max_age_days,
-        max_sessions: args.rules.max_sessions,
-        max_bytes: args.rules.max_bytes,
-    };
     let options = RetentionOptions {
         agent: args.agent,
-        rules,
+        rules: args.rules.rules(),
         dry_run: args.dry_run,
         yes: args.yes,
         clock_is_right: args.clock_is_right,
     };
-    let report = writing(context, async |service: &Service| {
+    let apply = async |service: &Service| -> Result<_, CliError> {
         Ok(service.apply_retention(&options).await?)
-    })
-    .await?;
+    };
+    let report = if args.yes {
+        writing(context, apply).await?
+    } else {
+        looking(context, apply).await?
+    };
     if context.json() {
         context.out.json(&report)?;
     } else {
-        show_plan(context, &report, &rules)?;
+        show_plan(context, &report)?;
     }
     let count = report.items.len();
     if !report.written && !args.dry_run && count > 0 {
@@ -164,11 +165,7 @@ pub(super) async fn prune(context: &Context, args: PruneArgs) -> Result<Exit, Cl
     Ok(if is_left { Exit::Findings } else { Exit::Done })
 }
 
-fn show_plan(
-    context: &Context,
-    report: &RetentionReport,
-    rules: &RetentionRules,
-) -> Result<(), CliError> {
+fn show_plan(context: &Context, report: &RetentionReport) -> Result<(), CliError> {
     let out = &context.out;
     if !report.items.is_empty() {
         out.table(&plan_table(report))?;
@@ -187,8 +184,10 @@ fn show_plan(
         .add(verb, format!("{}, {size}", report.items.len()))
         .add("copies past their time", report.expired_copies.len());
     out.fields(&fields)?;
-    if !rules.is_any_on() {
-        out.note("no rule is on: --max-age-days, --max-sessions or --max-bytes switches one on");
+    if !report.rules_on {
+        out.note(
+            "no rule is on: `[state.retention]` in config.toml, or --max-age-days, --max-sessions or --max-bytes, switches one on",
+        );
     }
     for item in &report.items {
         if let Some(error) = &item.error {

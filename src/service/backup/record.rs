@@ -10,9 +10,9 @@ use super::super::{Service, ServiceError};
 use crate::backup::Manifest;
 use crate::clock::Clock;
 use crate::db::{Access, Db, Durability, Release, WriteAccess, known_version};
-use crate::fs::process::ProcessMark;
+use crate::fs::process;
 use crate::fs::{Holder, HolderKind, Layout, LockError, RootLock, SharedLock, space};
-use crate::model::{BackupKind, BackupRun, BackupStatus, Tier};
+use crate::model::{BackupKind, BackupRun, BackupStatus, Liveness, ProcessIdentity, Tier};
 use crate::store::StoreError;
 use crate::store::global::backup;
 
@@ -214,13 +214,17 @@ async fn write(
 /// What stands in place of the manifest while a run is under way.
 #[derive(Serialize, Deserialize)]
 struct AtWork {
-    process: ProcessMark,
+    process: ProcessIdentity,
 }
 
 /// Whether the process of a run that is under way has ended; `None` where that cannot be told.
 fn is_gone(run: &BackupRun) -> Option<bool> {
     let at_work: AtWork = serde_json::from_str(&run.manifest_json).ok()?;
-    at_work.process.is_gone()
+    match process::liveness(&at_work.process) {
+        Liveness::Gone => Some(true),
+        Liveness::Alive => Some(false),
+        Liveness::Unknown => None,
+    }
 }
 
 /// Shows a run as interrupted as soon as its process is gone, before anybody has written that down, and the path of
@@ -248,7 +252,7 @@ pub(super) fn run(id: &str, kind: BackupKind, now_ms: i64) -> BackupRun {
         status: BackupStatus::Running,
         error: None,
         manifest_json: serde_json::to_string(&AtWork {
-            process: ProcessMark::own(),
+            process: process::own(),
         })
         .expect("invariant: a mark has text keys and plain values only"),
     }

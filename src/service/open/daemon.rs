@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use super::{LOCK_WAIT, Service, is_initialised};
 use crate::clock::Clock;
-use crate::fs::process::{ProcessMark, boot_id, start_ticks};
-use crate::fs::{Holder, HolderKind, Layout, LockError, LockText, RootLock};
-use crate::service::ServiceError;
-use crate::store::global::lease::{self, Lease};
+use crate::fs::{Holder, HolderKind, Layout, LockError, LockText, RootLock, process};
+use crate::model::{Liveness, ProcessIdentity};
+use crate::service::{HeldLease, ServiceError};
 
 /// Scope of the lease that says, in the control plane itself, who serves a root.
 const SCOPE: &str = "gateway_locks";
 /// Its key: there is one daemon a root.
-const KEY: &str = "daemon";
+const KEY: &str = "root";
+/// How long a daemon may be silent, where nobody can tell whether it lives.
+const SILENCE: Duration = Duration::from_secs(5 * 60);
 /// Pause between two tries while a command finishes.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -22,14 +23,10 @@ impl Service {
     ///
     /// A command that is at work is waited for, a daemon is not: that one stays.
     ///
-    /// The lock of the operating system is the truth. Where its file was deleted under a living daemon, the lease in
-    /// the control plane still names that one.
-    ///
     /// # Errors
     ///
     /// [`ServiceError::NotInitialised`] when there is no root, [`ServiceError::Lock`] when somebody holds it,
-    /// [`ServiceError::Served`] when only the lease tells of a daemon, [`ServiceError::Open`] when the control plane
-    /// is newer, damaged or foreign.
+    /// [`ServiceError::Open`] when the control plane is newer, damaged or foreign.
     pub async fn open_as_daemon(root: &Path, clock: Clock) -> Result<Self, ServiceError> {
         let layout = Layout::new(root.to_owned());
         let missing = || ServiceError::NotInitialised {
@@ -49,67 +46,29 @@ impl Service {
             lock.remove(&layout)?;
             return Err(missing());
         }
-        let service = Self::init_under(lock, HolderKind::Daemon, layout, clock).await?;
-        match service.take_lease().await {
-            Ok(()) => Ok(service),
-            Err(error) => {
-                service.close().await;
-                Err(error)
-            }
-        }
+        Self::init_under(lock, HolderKind::Daemon, layout, clock).await
     }
 
-    /// Says in the control plane who serves it, unless somebody who lives is written there.
-    async fn take_lease(&self) -> Result<(), ServiceError> {
-        let own = ProcessMark::own();
-        let now_ms = self.clock().now_ms();
-        let lease = Lease {
-            scope: SCOPE.to_owned(),
-            lease_key: KEY.to_owned(),
-            owner: format!("daemon (pid {})", std::process::id()),
-            expires_at_ms: None,
-            payload_json: serde_json::to_string(&own).ok(),
-            created_at_ms: now_ms,
-        };
-        self.global()
-            .write(move |tx| {
-                Box::pin(async move {
-                    let all = lease::list(tx).await?;
-                    let held = all
-                        .into_iter()
-                        .find(|lease| lease.scope == SCOPE && lease.lease_key == KEY);
-                    if let Some(held) = held.filter(|held| is_alive(held, &own)) {
-                        return Err(ServiceError::Served { owner: held.owner });
-                    }
-                    Ok(lease::replace(tx, &lease).await?)
-                })
-            })
-            .await
-    }
-
-    /// Takes that back, at the end of a daemon.
+    /// Says in the control plane itself who serves it, unless somebody who lives is written there already.
+    ///
+    /// The lock of the operating system is the truth. Where its file was deleted under a living daemon, this still names
+    /// that one.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`] when the control plane cannot be written; the next daemon sees all the same that this one is gone.
-    pub async fn release_lease(&self) -> Result<(), ServiceError> {
-        let owner = format!("daemon (pid {})", std::process::id());
-        self.global()
-            .write(move |tx| {
-                Box::pin(async move {
-                    lease::release(tx, SCOPE, KEY, &owner).await?;
-                    Ok(())
-                })
-            })
+    /// [`ServiceError::LeaseHeld`] names who serves the root.
+    pub async fn take_daemon_lease(&self) -> Result<HeldLease, ServiceError> {
+        let leases = self.leases();
+        leases
+            .acquire(
+                SCOPE,
+                KEY,
+                HolderKind::Daemon.as_str(),
+                SILENCE,
+                Duration::ZERO,
+            )
             .await
     }
-}
-
-/// Whether a lease is another process's that is known to live.
-fn is_alive(lease: &Lease, own: &ProcessMark) -> bool {
-    let mark = lease.payload_json.as_deref().unwrap_or_default();
-    serde_json::from_str::<ProcessMark>(mark)
-        .is_ok_and(|mark| mark != *own && mark.is_gone() == Some(false))
 }
 
 async fn claim(layout: &Layout, holder: Holder) -> Result<RootLock, ServiceError> {
@@ -133,8 +92,10 @@ async fn claim(layout: &Layout, holder: Holder) -> Result<RootLock, ServiceError
 
 /// A text outlives a killed daemon: who holds the lock then is a command that looks.
 fn lives(text: &LockText) -> bool {
-    match text.start_ticks {
-        Some(start) => text.boot_id == boot_id() && start_ticks(text.pid) == Some(start),
-        None => true,
-    }
+    let process = ProcessIdentity {
+        pid: text.pid,
+        start_ticks: text.start_ticks,
+        boot_id: text.boot_id.clone(),
+    };
+    process::liveness(&process) != Liveness::Gone
 }

@@ -3,31 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::RetentionItem;
-use crate::model::AgentId;
+use crate::model::{AgentId, RetentionRules};
 
 /// A day, milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Where nothing at all was said for so long, the clock rather than the talk may have stopped.
 const SILENCE_MS: i64 = 30 * DAY_MS;
-
-/// Which sessions of each agent go. Zero and less switch a rule off; all are off by themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetentionRules {
-    /// Those not changed for more days than this.
-    pub max_age_days: i64,
-    /// All but this many of the newest.
-    pub max_sessions: i64,
-    /// The oldest, until texts and JSON of those that stay are no more bytes than this.
-    pub max_bytes: i64,
-}
-
-impl RetentionRules {
-    /// Whether any rule is on.
-    #[must_use]
-    pub fn is_any_on(&self) -> bool {
-        self.max_age_days > 0 || self.max_sessions > 0 || self.max_bytes > 0
-    }
-}
 
 /// Why a session goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,12 +100,18 @@ pub fn plan_retention(rules: &RetentionRules, now_ms: i64, sessions: &[Candidate
     Planned {
         items,
         clock_doubt: newest
-            .filter(|newest| takes_by_age && now_ms.saturating_sub(*newest) > SILENCE_MS)
-            .map(|newest| {
-                let days = now_ms.saturating_sub(newest) / DAY_MS;
-                format!("nothing was said for {days} days: the clock may have jumped")
-            }),
+            .filter(|_| takes_by_age)
+            .and_then(|newest| clock_doubt(now_ms, newest)),
     }
+}
+
+/// Why the clock may be wrong, by the last that was said.
+pub(super) fn clock_doubt(now_ms: i64, newest_ms: i64) -> Option<String> {
+    let silence_ms = now_ms.saturating_sub(newest_ms);
+    (silence_ms > SILENCE_MS).then(|| {
+        let days = silence_ms / DAY_MS;
+        format!("nothing was said for {days} days: the clock may have jumped")
+    })
 }
 
 /// Takes the oldest until what stays fits, or nothing is left to take.

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::fs::process::ProcessMark;
-use crate::model::AgentId;
+use crate::fs::process;
+use crate::model::{AgentId, ProcessIdentity};
 
 /// Who holds a turn, as a program reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holder {
     pub(super) turn_id: String,
-    pub(super) process: ProcessMark,
+    pub(super) process: ProcessIdentity,
 }
 
 type Line = Arc<tokio::sync::Mutex<()>>;
@@ -65,10 +65,10 @@ impl Turns {
             // Nobody can be asked whether they live who did not say who they are.
             return true;
         };
-        if is_writer && holder.process == ProcessMark::own() {
+        if is_writer && holder.process == process::own() {
             let live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
             return !live.contains_key(&holder.turn_id);
         }
-        holder.process.is_gone() == Some(true)
+        process::liveness(&holder.process).is_gone()
     }
 }

@@ -6,7 +6,8 @@ use sqlx::{Row, Sqlite, SqliteConnection};
 
 use crate::db::{WriteTx, bound};
 use crate::model::{
-    AgentId, CancelState, Page, PageLimit, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus,
+    AgentId, CancelState, Page, PageLimit, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun,
+    TaskStatus,
 };
 use crate::store::StoreError;
 use crate::store::row::{
@@ -48,9 +49,13 @@ enum TaskRuns {
     ExecutionOwnerBootId,
     HeartbeatAtMs,
     CancelState,
+    FencingToken,
+    HeartbeatUptimeMs,
+    HeartbeatTimeoutMs,
+    ProgressJson,
 }
 
-const COLUMNS: [TaskRuns; 26] = [
+const COLUMNS: [TaskRuns; 30] = [
     TaskRuns::TaskId,
     TaskRuns::OwnerKind,
     TaskRuns::SourceId,
@@ -77,6 +82,10 @@ const COLUMNS: [TaskRuns; 26] = [
     TaskRuns::ExecutionOwnerBootId,
     TaskRuns::HeartbeatAtMs,
     TaskRuns::CancelState,
+    TaskRuns::FencingToken,
+    TaskRuns::HeartbeatUptimeMs,
+    TaskRuns::HeartbeatTimeoutMs,
+    TaskRuns::ProgressJson,
 ];
 
 /// Which tasks to list.
@@ -156,6 +165,17 @@ fn read_origin(row: &SqliteRow, task_id: &str) -> Result<TaskOrigin, StoreError>
             "cancel_state",
             task_id,
         )?,
+        fencing_token: row.try_get("fencing_token")?,
+        heartbeat_uptime_ms: row.try_get("heartbeat_uptime_ms")?,
+        heartbeat_timeout_ms: row.try_get("heartbeat_timeout_ms")?,
+        progress: decoded_opt(
+            |json| serde_json::from_str(json).ok(),
+            row.try_get("progress_json")?,
+            "task_runs",
+            "progress_json",
+            task_id,
+        )?
+        .unwrap_or_default(),
     })
 }
 
@@ -190,6 +210,16 @@ fn bind<'q>(query: Bound<'q>, task: &'q TaskRun) -> Bound<'q> {
         .bind(&task.origin.execution_owner_boot_id)
         .bind(task.origin.heartbeat_at_ms)
         .bind(task.origin.cancel_state.as_str())
+        .bind(task.origin.fencing_token)
+        .bind(task.origin.heartbeat_uptime_ms)
+        .bind(task.origin.heartbeat_timeout_ms)
+        .bind(progress_json(&task.origin.progress))
+}
+
+/// `None` for a worker that said nothing.
+pub(super) fn progress_json(progress: &[TaskProgress]) -> Option<String> {
+    let said = (!progress.is_empty()).then_some(progress)?;
+    serde_json::to_string(said).ok()
 }
 
 fn chain(origin: &TaskOrigin) -> Option<String> {
@@ -210,7 +240,8 @@ pub async fn insert_new(tx: &mut WriteTx<'_>, tasks: &[TaskRun]) -> Result<u64, 
         "INSERT INTO task_runs (task_id, owner_kind, source_id, agent_id, label, status, status_detail, created_at_ms,
              started_at_ms, ended_at_ms, duration_ms, output, error, detail_json, task_kind, parent_task_id,
              originator_route, principal_id, caller_chain_json, depth, idempotency_key, execution_owner_pid,
-             execution_owner_start_identity, execution_owner_boot_id, heartbeat_at_ms, cancel_state) VALUES",
+             execution_owner_start_identity, execution_owner_boot_id, heartbeat_at_ms, cancel_state,
+             fencing_token, heartbeat_uptime_ms, heartbeat_timeout_ms, progress_json) VALUES",
         COLUMNS.len(),
         tasks.len(),
         "ON CONFLICT (task_id) DO NOTHING",
@@ -235,7 +266,8 @@ pub async fn update(tx: &mut WriteTx<'_>, task: &TaskRun) -> Result<bool, StoreE
              output = ?12, error = ?13, detail_json = ?14, task_kind = ?15, parent_task_id = ?16,
              originator_route = ?17, principal_id = ?18, caller_chain_json = ?19, depth = ?20,
              idempotency_key = ?21, execution_owner_pid = ?22, execution_owner_start_identity = ?23,
-             execution_owner_boot_id = ?24, heartbeat_at_ms = ?25, cancel_state = ?26
+             execution_owner_boot_id = ?24, heartbeat_at_ms = ?25, cancel_state = ?26,
+             fencing_token = ?27, heartbeat_uptime_ms = ?28, heartbeat_timeout_ms = ?29, progress_json = ?30
          WHERE task_id = ?1",
     );
     let done = bind(done, task);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zeroclaw::clock::Clock;
-use zeroclaw::fs::process::ProcessMark;
+use zeroclaw::fs::process;
 use zeroclaw::model::{BackupFreshness, BackupStatus, ErrorKind, KeepReason};
 use zeroclaw::service::backup::{
     self, CreateOptions, PruneAction, PruneOptions, PruneReport, Rules,
@@ -157,7 +157,7 @@ async fn c59_a_failed_backup_makes_nothing_fresh() {
 #[tokio::test]
 async fn c59_only_a_run_whose_process_is_gone_is_interrupted() {
     let home = Home::with_two_agents().await;
-    let mine = serde_json::to_value(ProcessMark::own()).unwrap();
+    let mine = serde_json::to_value(process::own()).unwrap();
     let mut dead = mine.clone();
     dead["start_ticks"] = 1.into();
     let mut held = sqlite::open(&home.global(), Journal::Wal).await;
@@ -194,7 +194,7 @@ async fn c59_only_a_run_whose_process_is_gone_is_interrupted() {
 #[tokio::test]
 async fn c59_a_dead_run_is_marked_beside_a_writer_that_lives() {
     let home = Home::with_two_agents().await;
-    let mut mark = serde_json::to_value(ProcessMark::own()).unwrap();
+    let mut mark = serde_json::to_value(process::own()).unwrap();
     mark["start_ticks"] = 1.into();
     let mut held = sqlite::open(&home.global(), Journal::Wal).await;
     let row = format!(

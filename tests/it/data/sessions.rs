@@ -9,7 +9,7 @@ use zeroclaw::service::{
     RetentionOptions, RetentionRules, Service, TailEvent,
 };
 
-use super::{agent, folder, with_agents};
+use super::{agent, folder, open, with_agents};
 use crate::support::sqlite::{self, block_on, number};
 
 const NOW: i64 = 1_788_000_000_000;
@@ -247,10 +247,10 @@ fn c67_rules_take_what_the_dry_run_names_and_spare_the_protected() {
         clock.advance(40 * DAY);
         say(&service, id("fresh"), "y").await;
         let options = |yes, dry_run| RetentionOptions {
-            rules: RetentionRules {
+            rules: Some(RetentionRules {
                 max_age_days: 30,
                 ..RetentionRules::default()
-            },
+            }),
             yes,
             dry_run,
             ..RetentionOptions::default()
@@ -297,6 +297,11 @@ fn c67_rules_take_what_the_dry_run_names_and_spare_the_protected() {
             .unwrap();
         assert!(jumped.clock_doubt.is_some() && !jumped.written);
         assert_eq!(jumped.expired_copies.len(), 2);
+        let copies = service.apply_retention(&off).await.unwrap();
+        assert!(
+            copies.clock_doubt.is_some() && !copies.written,
+            "copies too"
+        );
         let sure = RetentionOptions {
             clock_is_right: true,
             ..options(true, false)
@@ -309,6 +314,71 @@ fn c67_rules_take_what_the_dry_run_names_and_spare_the_protected() {
             .unwrap();
         service.close().await;
     });
+}
+
+#[test]
+fn c67_rules_of_the_configuration_take_what_they_say_and_garbage_takes_nothing() {
+    let dir = folder();
+    let clock = Clock::fixed(1_800_000_000_000);
+    let config = |text: &str| std::fs::write(dir.path().join("config.toml"), text).unwrap();
+    let left = |clock: &Clock, dry_run| {
+        let clock = clock.clone();
+        let root = dir.path();
+        block_on(async move {
+            let service = open(root, clock).await;
+            let options = RetentionOptions {
+                yes: true,
+                dry_run,
+                ..RetentionOptions::default()
+            };
+            let done = service.apply_retention(&options).await;
+            service.close().await;
+            done.map(|report| (report.items.len(), report.rules_on, report.written))
+        })
+    };
+    block_on(async {
+        let (atlas, birch) = (agent("atlas"), agent("birch"));
+        let service = with_agents(dir.path(), clock.clone(), &[&atlas, &birch]).await;
+        for agent in [&atlas, &birch] {
+            for name in ["old", "older"] {
+                let append = Append::new(id(name), vec![AppendEvent::message("user", "x")]);
+                service.append(agent, append).await.unwrap();
+            }
+        }
+        clock.advance(40 * DAY);
+        for agent in [&atlas, &birch] {
+            let append = Append::new(id("fresh"), vec![AppendEvent::message("user", "x")]);
+            service.append(agent, append).await.unwrap();
+        }
+        service.close().await;
+    });
+
+    config("");
+    assert_eq!(left(&clock, false).unwrap(), (0, false, true));
+    for garbage in [
+        "max_age_days = \"30\"",
+        "max_age = 30",
+        "max_age_days = 30\n[state.retention.agents.birch]\nmax_age_days = \"never\"",
+    ] {
+        config(&format!("[state.retention]\n{garbage}"));
+        let refused = left(&clock, false).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+        assert!(
+            refused
+                .to_string()
+                .contains("config.toml: state.retention."),
+            "{refused}"
+        );
+    }
+    config(
+        "[state.retention]\nmax_age_days = 30\n[state.retention.agents.birch]\nmax_age_days = 0\n",
+    );
+    assert_eq!(left(&clock, true).unwrap(), (2, true, false));
+    assert_eq!(left(&clock, false).unwrap(), (2, true, true));
+    config("[state.retention]\nmax_sessions = -1\nmax_bytes = 0\n");
+    assert_eq!(left(&clock, false).unwrap(), (0, false, true));
+    config("[state.retention]\nmax_sessions = 1\n");
+    assert_eq!(left(&clock, false).unwrap(), (2, true, true));
 }
 
 #[test]

@@ -37,9 +37,7 @@ fn one_of_many() {
             scope: "race".to_owned(),
             lease_key: std::process::id().to_string(),
             owner: "one of many".to_owned(),
-            expires_at_ms: None,
-            payload_json: None,
-            created_at_ms: 0,
+            ..Lease::default()
         };
         db.write(move |tx| Box::pin(async move { lease::replace(tx, &row).await }))
             .await

@@ -62,7 +62,7 @@ fn of_agents_and_leases() {
         assert_eq!(agent::get(&mut tx, &nobody).await.unwrap(), None);
 
         let leases = lease::list(&mut tx).await.unwrap();
-        assert_eq!(leases.len(), 2);
+        assert_eq!(leases.len(), 3);
         for mut row in leases {
             row.owner = "me".to_owned();
             lease::replace(&mut tx, &row).await.unwrap();

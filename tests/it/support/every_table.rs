@@ -63,6 +63,7 @@ const GLOBAL: &[(&str, Values)] = &[
             ("caller_chain_json", "'[\"atlas\",\"birch\"]'"),
             ("depth", "1"),
             ("cancel_state", "'requested'"),
+            ("progress_json", "'[{\"at_ms\":1,\"text\":\"half way\"}]'"),
         ],
     ),
     (

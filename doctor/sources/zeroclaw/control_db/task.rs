@@ -285,6 +285,7 @@ impl Row<'_> {
                 execution_owner_boot_id: self.text(5).filter(|boot| !boot.is_empty()),
                 heartbeat_at_ms: self.time(6),
                 cancel_state: self.cancel(),
+                ..TaskOrigin::default()
             },
         }
     }

@@ -1,0 +1,20 @@
+//! The control plane: who lives, who holds what, and how background work ends.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use zeroclaw::service::{Clock, HolderKind, Service};
+
+mod lease;
+
+const NOW: i64 = 1_788_000_000_000;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// The service of a root, made where there is none.
+async fn service(root: &Path, clock: Clock) -> Service {
+    let made = Service::init(root, clock, HolderKind::Cli).await;
+    made.unwrap().0
+}
