@@ -173,6 +173,18 @@ const AGENT: &[(&str, Decision)] = &[
         Keep("words of memory_index_chunks"),
     ),
     ("memory_index_state", Keep("a counter")),
+    (
+        "trajectory_runtime_events",
+        Keep("what runtimes did, as in transcripts"),
+    ),
+    (
+        "acp_parent_stream_events",
+        Keep("what was told to a parent, as in transcripts"),
+    ),
+    (
+        "cache_entries",
+        DropRows("answers of services that can be asked again, whatever they hold"),
+    ),
 ];
 
 /// One thing to take out, as it is told.

@@ -7,7 +7,9 @@ use zeroclaw::service::{Request, Response};
 use super::output::{Column, Table, or_dash, size};
 use super::{CliError, Context, Exit, ask};
 
-/// Check databases
+mod cache;
+
+/// Check databases, clear caches
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
     /// Check what can be proved about each database
@@ -18,6 +20,9 @@ pub(crate) enum DbCommand {
     /// created or checkpointed. Ends with 6 when a check fails.
     #[command(after_long_help = Exit::help_of_named())]
     Check(CheckArgs),
+    /// List and clear caches
+    #[command(subcommand)]
+    Cache(cache::CacheCommand),
 }
 
 #[derive(Args, Debug)]
@@ -31,6 +36,7 @@ impl DbCommand {
     pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
         match self {
             Self::Check(args) => check(context, args).await,
+            Self::Cache(command) => command.run(context).await,
         }
     }
 }

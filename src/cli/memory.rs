@@ -10,6 +10,8 @@ use super::{CliError, Context, Exit, ask};
 
 mod change;
 mod indexed;
+mod prune;
+mod reindex;
 
 /// Store, show, find and forget memories
 #[derive(Debug, Subcommand)]
@@ -36,12 +38,29 @@ pub(crate) enum MemoryCommand {
     /// Delete all that a key holds and held, or the memory of an id
     #[command(after_long_help = Exit::help_of(&change::EXITS))]
     Forget(change::ForgetArgs),
+    /// Delete memories that have expired and are not pinned
+    #[command(after_long_help = Exit::help_of(&change::EXITS))]
+    Prune(prune::PruneArgs),
     /// List or search entries of files that hold memories
     ///
-    /// Such files stay yours to edit; `zeroclaw doctor --fix` indexes them anew when they have changed.
+    /// Such files stay yours to edit; `zeroclaw memory reindex` indexes what has changed.
     /// Without words all entries, by file and line.
     #[command(after_long_help = Exit::help_of_named())]
     Indexed(indexed::IndexedArgs),
+    /// Index MEMORY.md and memory/**/*.md of workspaces anew
+    ///
+    /// Only files that have changed are written; rows of files that are gone go. The index can be
+    /// searched all the while. Ends with 1 when a file could not be indexed.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::Findings,
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+    ]))]
+    Reindex(reindex::ReindexArgs),
 }
 
 #[derive(Args, Debug)]
@@ -57,6 +76,10 @@ pub(crate) struct ListArgs {
     /// Show superseded memories too
     #[arg(long)]
     superseded: bool,
+
+    /// Show expired memories too
+    #[arg(long)]
+    with_expired: bool,
 
     #[command(flatten)]
     limit: LimitArgs,
@@ -76,6 +99,10 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
 
+    /// Find expired memories too
+    #[arg(long)]
+    with_expired: bool,
+
     #[command(flatten)]
     limit: LimitArgs,
 }
@@ -88,7 +115,9 @@ impl MemoryCommand {
             Self::Store(args) => change::store(context, args).await,
             Self::Show(args) => change::show(context, args).await,
             Self::Forget(args) => change::forget(context, args).await,
+            Self::Prune(args) => prune::run(context, args).await,
             Self::Indexed(args) => indexed::run(context, args).await,
+            Self::Reindex(args) => reindex::run(context, args).await,
         }
     }
 }
@@ -98,6 +127,7 @@ async fn list(context: &Context, args: ListArgs) -> Result<Exit, CliError> {
         agent: args.agent,
         category: args.category,
         with_superseded: args.superseded,
+        with_expired: args.with_expired,
         before: args.before,
         limit: args.limit.page(),
     };
@@ -115,6 +145,7 @@ async fn search(context: &Context, args: SearchArgs) -> Result<Exit, CliError> {
     let request = Request::MemorySearch {
         text: args.words.join(" "),
         agent: args.agent,
+        with_expired: args.with_expired,
         limit: args.limit.page(),
     };
     let Response::Memories(page) = ask(context, request).await? else {

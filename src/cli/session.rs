@@ -17,7 +17,9 @@ mod artifact;
 mod change;
 mod copy;
 mod remove;
+mod run_artifact;
 mod search;
+mod stream;
 
 const CHAT_TYPES: &[&str] = &["direct", "group", "channel"];
 const STATUSES: &[&str] = &[
@@ -98,6 +100,21 @@ pub(crate) enum SessionsCommand {
     /// description comes instead.
     #[command(after_long_help = Exit::help_of_named())]
     Artifact(artifact::ArtifactArgs),
+    /// List what an agent's runs gave, by run and name
+    #[command(after_long_help = Exit::help_of_named())]
+    RunArtifacts(run_artifact::RunArtifactsArgs),
+    /// Print the bytes of one output of a run
+    ///
+    /// They come as they are, and only if they are those that were stored: a damaged output ends with 6.
+    /// With --json its description comes instead.
+    #[command(after_long_help = Exit::help_of_named())]
+    RunArtifact(run_artifact::RunArtifactArgs),
+    /// List what a runtime did in a session, step by step
+    #[command(after_long_help = Exit::help_of_named())]
+    Trajectory(stream::StreamArgs),
+    /// List what ACP children told a session while they ran
+    #[command(after_long_help = Exit::help_of_named())]
+    ParentStream(stream::StreamArgs),
 }
 
 fn help_of_change() -> String {
@@ -224,6 +241,10 @@ impl SessionsCommand {
             Self::Acp(args) => acp::run(context, args).await,
             Self::Artifacts(args) => artifact::list(context, args).await,
             Self::Artifact(args) => artifact::show(context, args).await,
+            Self::RunArtifacts(args) => run_artifact::list(context, args).await,
+            Self::RunArtifact(args) => run_artifact::show(context, args).await,
+            Self::Trajectory(args) => stream::trajectory(context, args).await,
+            Self::ParentStream(args) => stream::parent_stream(context, args).await,
         }
     }
 }

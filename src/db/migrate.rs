@@ -123,6 +123,10 @@ const AGENT: &[(&str, &str)] = &[
         "living_sessions",
         include_str!("../../migrations/agent/0009_living_sessions.sql"),
     ),
+    (
+        "runtime_streams",
+        include_str!("../../migrations/agent/0010_runtime_streams.sql"),
+    ),
 ];
 
 static GLOBAL_MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| migrator(GLOBAL));

@@ -91,3 +91,12 @@ pub struct NewMemory {
     /// Model of that vector.
     pub embedding_model: Option<String>,
 }
+
+/// How many memories of an agent have expired: what a sweep deleted, or would delete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpiredMemories {
+    /// Owner.
+    pub agent_id: AgentId,
+    /// Memories.
+    pub expired: u64,
+}

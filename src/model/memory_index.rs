@@ -50,3 +50,50 @@ pub struct IndexedHit {
     #[serde(flatten)]
     pub entry: IndexedEntry,
 }
+
+/// What indexing an agent's memory files anew did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reindexed {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// Whether its workspace is there; where it is not, the index stays as it was.
+    pub has_workspace: bool,
+    /// Files that are indexed.
+    pub files: u64,
+    /// Their entries.
+    pub entries: u64,
+    /// Files that were written, because they are new or have changed.
+    pub indexed: u64,
+    /// Files whose rows went, because they are gone.
+    pub removed: u64,
+    /// Whether the word index was built anew.
+    pub words_rebuilt: bool,
+    /// Files that could not be read.
+    pub skipped: Vec<SkippedFile>,
+}
+
+impl Reindexed {
+    /// A report on an agent before anything was done.
+    #[must_use]
+    pub fn of(agent_id: AgentId) -> Self {
+        Self {
+            agent_id,
+            has_workspace: true,
+            files: 0,
+            entries: 0,
+            indexed: 0,
+            removed: 0,
+            words_rebuilt: false,
+            skipped: Vec::new(),
+        }
+    }
+}
+
+/// A file that was left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedFile {
+    /// The file.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}

@@ -9,6 +9,7 @@ mod append;
 mod artifact;
 mod audit;
 mod backup;
+mod cache;
 mod check;
 mod cost;
 mod cron;
@@ -19,6 +20,7 @@ mod flow;
 mod ids;
 mod knowledge;
 mod memory;
+mod memory_file;
 mod memory_index;
 mod migration;
 mod page;
@@ -30,6 +32,7 @@ mod task;
 mod task_record;
 mod tier;
 mod tool_artifact;
+mod trajectory;
 mod transcript;
 mod vfs;
 mod worker;
@@ -40,9 +43,10 @@ pub use append::{
     Append, AppendEvent, Appended, ConversationAddress, EventPlace, MAX_APPEND_BYTES,
     MAX_APPEND_EVENTS, Place, SessionHeader, SessionTarget,
 };
-pub use artifact::{ArtifactInfo, KeptArtifact, RunArtifact};
+pub use artifact::{ArtifactInfo, KeptArtifact, MAX_ARTIFACT_BYTES, NewRunArtifact, RunArtifact};
 pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
+pub use cache::{CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES};
 pub use check::{CheckOutcome, TierCheck};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
@@ -54,8 +58,9 @@ pub use failure::ErrorKind;
 pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
 pub use knowledge::{KnowledgeEdge, KnowledgeNode};
-pub use memory::{MemoryHit, MemoryRecord, NewMemory};
-pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit};
+pub use memory::{ExpiredMemories, MemoryHit, MemoryRecord, NewMemory};
+pub use memory_file::{CORE_MEMORY_FILE, MemoryFileParser};
+pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit, Reindexed, SkippedFile};
 pub use migration::{
     KindCount, MigrationRun, MigrationStatus, RunPhase, SourceReceipt, SourceState, SourceStatus,
     TierReceipt,
@@ -71,7 +76,8 @@ pub use session::{
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
-pub use tool_artifact::{ToolArtifact, ToolArtifactKind};
+pub use tool_artifact::{NewToolArtifact, ToolArtifact, ToolArtifactKind};
+pub use trajectory::{ParentStreamEvent, StoredSpan, TrajectoryEvent};
 pub use transcript::{Event, NewEvent, SearchHit, Snapshot, TranscriptCursor, TranscriptOrder};
 pub use vfs::{
     MAX_NAMESPACE_BYTES, MAX_VFS_NAME_BYTES, MAX_VFS_PATH_BYTES, VfsEntry, VfsHit, VfsKind,

@@ -16,6 +16,23 @@ pub enum ToolArtifactKind {
 
 text_enum!(ToolArtifactKind { Arguments => "arguments", Result => "result" });
 
+/// A payload of a tool call to keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewToolArtifact {
+    /// Run it belongs to.
+    pub run_id: String,
+    /// Identity within its run.
+    pub artifact_id: String,
+    /// Id or key of the session it goes with, where there is one.
+    pub session_id: Option<String>,
+    /// Which side of the call.
+    pub kind: ToolArtifactKind,
+    /// Which tool, which call; JSON text.
+    pub metadata_json: String,
+    /// Its bytes, at most [`MAX_ARTIFACT_BYTES`](super::MAX_ARTIFACT_BYTES).
+    pub bytes: Vec<u8>,
+}
+
 /// A payload of a tool call, whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolArtifact {

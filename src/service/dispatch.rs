@@ -93,6 +93,57 @@ impl Service {
                 self.show_artifact(agent.as_ref(), &session, &artifact)
                     .await?,
             ),
+            Request::SessionsRunArtifacts {
+                agent,
+                run,
+                after,
+                limit,
+            } => Response::RunArtifacts(
+                self.list_run_artifacts(&agent, run.as_deref(), after.as_deref(), limit)
+                    .await?,
+            ),
+            Request::SessionsRunArtifact { agent, run, path } => {
+                Response::RunArtifact(self.run_artifact(&agent, &run, &path).await?)
+            }
+            Request::SessionsTrajectory {
+                agent,
+                session,
+                run,
+                after,
+                limit,
+            } => {
+                let (agent, run, after) = (agent.as_ref(), run.as_deref(), after.as_deref());
+                let page = self.list_trajectory(agent, &session, run, after, limit);
+                Response::Trajectory(page.await?)
+            }
+            Request::SessionsParentStream {
+                agent,
+                session,
+                run,
+                after,
+                limit,
+            } => {
+                let (agent, run, after) = (agent.as_ref(), run.as_deref(), after.as_deref());
+                let page = self.list_parent_stream(agent, &session, run, after, limit);
+                Response::ParentStream(page.await?)
+            }
+            Request::CacheList {
+                agent,
+                scope,
+                after,
+                limit,
+            } => Response::Cache(
+                self.list_cache(&agent, scope.as_deref(), after.as_deref(), limit)
+                    .await?,
+            ),
+            Request::CacheClear {
+                agent,
+                scope,
+                dry_run,
+            } => Response::CacheCleared(
+                self.clear_cache(agent.as_ref(), scope.as_deref(), dry_run)
+                    .await?,
+            ),
             Request::CronList { agent } => {
                 Response::CronJobs(self.list_cron(agent.as_ref()).await?)
             }
@@ -214,20 +265,31 @@ impl Service {
                 agent,
                 category,
                 with_superseded,
+                with_expired,
                 before,
                 limit,
             } => {
                 let filter = MemoryFilter {
                     category,
                     with_superseded,
+                    living_at_ms: (!with_expired).then(|| self.clock().now_ms()),
                 };
                 Response::Memories(
                     self.list_memories(agent.as_ref(), &filter, before.as_deref(), limit)
                         .await?,
                 )
             }
-            Request::MemorySearch { text, agent, limit } => {
-                Response::Memories(self.search_memories(&text, agent.as_ref(), limit).await?)
+            Request::MemorySearch {
+                text,
+                agent,
+                with_expired,
+                limit,
+            } => Response::Memories(
+                self.search_memories(&text, agent.as_ref(), with_expired, limit)
+                    .await?,
+            ),
+            Request::MemoryPrune { agent, dry_run } => {
+                Response::MemoriesPruned(self.prune_memories(agent.as_ref(), dry_run).await?)
             }
             Request::VfsTrees { agent } => Response::VfsTrees(self.vfs_trees(&agent).await?),
             Request::VfsList {
@@ -256,6 +318,9 @@ impl Service {
             ),
             Request::MemoryIndexed { text, agent, limit } => {
                 Response::Indexed(self.find_indexed(&text, agent.as_ref(), limit).await?)
+            }
+            Request::MemoryReindex { agent, rebuild } => {
+                Response::Reindexed(self.reindex_memory(agent.as_ref(), rebuild).await?)
             }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),

@@ -94,6 +94,28 @@ pub enum ServiceError {
         /// Why it is.
         reason: &'static str,
     },
+    /// The bytes of an artifact are not those that were put.
+    #[error(
+        "artifact {artifact:?} of run {run_id:?} is damaged: its bytes have SHA-256 {found}, recorded was {recorded}"
+    )]
+    DamagedArtifact {
+        /// The run.
+        run_id: String,
+        /// Its path or id within the run.
+        artifact: String,
+        /// SHA-256 recorded when it was put, hex.
+        recorded: String,
+        /// SHA-256 of the bytes that are there, hex.
+        found: String,
+    },
+    /// A sink took no more bytes of an artifact.
+    #[error("artifact {artifact:?} was not written")]
+    Sink {
+        /// Its path or id within its run.
+        artifact: String,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A name is no agent id.
     #[error(transparent)]
     Id(#[from] IdError),
@@ -142,7 +164,13 @@ impl ServiceError {
             | Self::Store(StoreError::Cursor { .. }) => ErrorKind::Usage,
             Self::Open(error) => error.failure(),
             Self::Store(StoreError::Db(error)) => error.kind().into(),
-            Self::Store(StoreError::Corrupt { .. }) => ErrorKind::Damaged,
+            Self::Store(StoreError::Corrupt { .. }) | Self::DamagedArtifact { .. } => {
+                ErrorKind::Damaged
+            }
+            Self::Sink { source, .. } => match source.kind() {
+                std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
+                _ => ErrorKind::Internal,
+            },
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
             Self::TurnHeld { .. } | Self::LeaseHeld { .. } => ErrorKind::Busy,
@@ -179,6 +207,7 @@ impl ServiceError {
             Self::LeaseHeld { .. } => Some("wait for it to finish, or end that process".to_owned()),
             Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
+            Self::DamagedArtifact { .. } => Some("restore the agent from a backup: `zeroclaw backup list --archives`".to_owned()),
             Self::Vfs(error) => error.hint().map(str::to_owned),
             _ => None,
         }

@@ -25,6 +25,9 @@ impl Service {
             else {
                 continue;
             };
+            if db.version() < memory::SINCE_SCHEMA {
+                continue;
+            }
             let mut conn = db.read().await?;
             let page = memory::list(&mut conn, &record.agent_id, filter, before, limit)
                 .await
@@ -52,8 +55,10 @@ impl Service {
         &self,
         text: &str,
         agent: Option<&AgentId>,
+        with_expired: bool,
         limit: PageLimit,
     ) -> Result<Page<MemoryHit>, ServiceError> {
+        let living_at_ms = (!with_expired).then(|| self.clock().now_ms());
         let mut items = Vec::new();
         for record in self.agents_or(agent).await? {
             let Some(db) = self
@@ -62,9 +67,12 @@ impl Service {
             else {
                 continue;
             };
+            if db.version() < memory::SINCE_SCHEMA {
+                continue;
+            }
             let mut conn = db.read().await?;
             items.extend(
-                memory::search(&mut conn, &record.agent_id, text, limit)
+                memory::search(&mut conn, &record.agent_id, text, living_at_ms, limit)
                     .await
                     .in_db(&db)?,
             );

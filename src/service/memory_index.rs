@@ -1,4 +1,8 @@
-//! Entries of files that hold memories: listing, searching.
+//! Entries of files that hold memories: listing, searching, indexing them.
+
+mod reindex;
+
+pub use self::reindex::MAX_MEMORY_FILE_BYTES;
 
 use super::error::InDb;
 use super::{Service, ServiceError};
@@ -20,6 +24,9 @@ impl Service {
             else {
                 continue;
             };
+            if db.version() < memory_index::SINCE_SCHEMA {
+                continue;
+            }
             let mut conn = db.read().await?;
             let found = memory_index::find(&mut conn, &record.agent_id, text, limit).await;
             items.extend(found.in_db(&db)?);

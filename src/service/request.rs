@@ -13,6 +13,10 @@ use crate::model::{
     SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
     TranscriptCursor, TranscriptOrder,
 };
+use crate::model::{
+    CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
+    RunArtifact, TrajectoryEvent,
+};
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
 /// A question to the service.
@@ -121,6 +125,78 @@ pub enum Request {
         session: String,
         /// Its id.
         artifact: String,
+    },
+    /// Outputs of an agent's runs by run and path, without their bytes.
+    #[serde(rename = "sessions.run_artifacts")]
+    SessionsRunArtifacts {
+        /// The agent that keeps them.
+        agent: AgentId,
+        /// Only of this run.
+        run: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One of them, whole.
+    #[serde(rename = "sessions.run_artifact")]
+    SessionsRunArtifact {
+        /// The agent that keeps it.
+        agent: AgentId,
+        /// Its run.
+        run: String,
+        /// Its name in its run.
+        path: String,
+    },
+    /// Steps of a runtime in a session, in order.
+    #[serde(rename = "sessions.trajectory")]
+    SessionsTrajectory {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// Only of this run.
+        run: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// What ACP children told a session, by run and place.
+    #[serde(rename = "sessions.parent_stream")]
+    SessionsParentStream {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// Only of this run.
+        run: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// What an agent has cached, by scope and key, without the values.
+    #[serde(rename = "cache.list")]
+    CacheList {
+        /// The agent.
+        agent: AgentId,
+        /// Only of this scope.
+        scope: Option<String>,
+        /// Cursor of an earlier page.
+        after: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// Delete what is cached.
+    #[serde(rename = "cache.clear")]
+    CacheClear {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only of this scope.
+        scope: Option<String>,
+        /// Only count it.
+        dry_run: bool,
     },
     /// Scheduled jobs.
     #[serde(rename = "cron.list")]
@@ -292,6 +368,9 @@ pub enum Request {
         category: Option<String>,
         /// Superseded ones too.
         with_superseded: bool,
+        /// Expired ones too.
+        #[serde(default)]
+        with_expired: bool,
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
@@ -304,8 +383,19 @@ pub enum Request {
         text: String,
         /// Only this agent's.
         agent: Option<AgentId>,
+        /// Expired ones too.
+        #[serde(default)]
+        with_expired: bool,
         /// Most hits.
         limit: PageLimit,
+    },
+    /// Delete memories that have expired and are not pinned.
+    #[serde(rename = "memory.prune")]
+    MemoryPrune {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Only count them.
+        dry_run: bool,
     },
     /// Trees of files an agent has.
     #[serde(rename = "vfs.trees")]
@@ -350,6 +440,14 @@ pub enum Request {
         agent: Option<AgentId>,
         /// Most entries.
         limit: PageLimit,
+    },
+    /// Bring the index over files that hold memories up to date.
+    #[serde(rename = "memory.reindex")]
+    MemoryReindex {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Write everything anew.
+        rebuild: bool,
     },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
@@ -398,6 +496,20 @@ pub enum Response {
     Artifacts(Vec<ToolArtifact>),
     /// One payload, whole.
     Artifact(ToolArtifact),
+    /// Outputs of runs.
+    RunArtifacts(Page<KeptArtifact>),
+    /// One output, whole.
+    RunArtifact(RunArtifact),
+    /// Steps of a runtime.
+    Trajectory(Page<TrajectoryEvent>),
+    /// What children told a session.
+    ParentStream(Page<ParentStreamEvent>),
+    /// What is cached.
+    Cache(Page<CacheEntry>),
+    /// What was cached and is gone.
+    CacheCleared(Vec<CacheCleared>),
+    /// Memories that have expired and are gone.
+    MemoriesPruned(Vec<ExpiredMemories>),
     /// Jobs.
     CronJobs(Vec<CronJob>),
     /// Tasks.
@@ -440,6 +552,8 @@ pub enum Response {
     VfsHits(Vec<VfsHit>),
     /// Entries of files that hold memories.
     Indexed(Vec<IndexedHit>),
+    /// What indexing anew did.
+    Reindexed(Vec<Reindexed>),
     /// Checks.
     Checks(Vec<TierCheck>),
     /// Import runs.

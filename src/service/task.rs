@@ -186,6 +186,8 @@ impl Service {
             what: "output of task",
             name: task.task_id.clone(),
         })?;
+        let about = &found.about;
+        super::artifact::prove(&about.run_id, &about.path, &about.sha256, &found.blob)?;
         Ok(TaskOutput {
             task_id: task.task_id,
             artifact: Some(kept),

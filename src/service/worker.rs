@@ -20,6 +20,7 @@ pub use self::disk::DiskFiles;
 pub use self::files::{Files, FilesKind};
 pub use self::scratch::ScratchFiles;
 
+mod artifact;
 mod disk;
 mod files;
 mod scratch;

@@ -9,6 +9,7 @@ mod append;
 mod branch;
 mod busy;
 mod exports;
+mod kept;
 mod kill;
 mod sessions;
 mod storm;

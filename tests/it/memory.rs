@@ -5,9 +5,11 @@ use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
 use crate::support::sandbox::Sandbox;
 
+mod expiry;
 mod grants;
 mod life;
 mod recall;
+mod reindex;
 
 const NOW_MS: i64 = 1_767_608_100_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;

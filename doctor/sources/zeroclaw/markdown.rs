@@ -7,20 +7,17 @@
 //!
 //! Known faults: bytes that are no UTF-8 (taken leniently), entries that stand twice.
 
-use std::collections::HashMap;
 use std::path::{Component, Path};
 use std::time::UNIX_EPOCH;
 
-use sha2::{Digest, Sha256};
 use zeroclaw::fs::FsError;
-use zeroclaw::model::{IndexedEntry, IndexedFile, Tier};
+use zeroclaw::model::{IndexedFile, MemoryFileParser, Tier};
 
 use super::super::lines::Lines;
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::names::escaped;
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Owner};
-use crate::doctor::units::{hex, stable_id};
 
 /// The backend under which these files are memories.
 const BACKEND: &str = "markdown";
@@ -87,58 +84,12 @@ fn indexed(path: &Path, name: String) -> Result<IndexedFile, ReadError> {
     let mtime_ms = mtime
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0));
-    let is_core = path.file_name().is_some_and(|name| name == "MEMORY.md");
-    let category = if is_core { "core" } else { "daily" };
-    let mut hasher = Sha256::new();
-    let mut entries = Vec::new();
-    let mut seen: HashMap<String, u64> = HashMap::new();
+    let own = path.file_name().and_then(|name| name.to_str());
+    let mut parser = MemoryFileParser::new(own.unwrap_or_default());
     let mut lines = Lines::open(path)?;
     while let Some(line) = lines.next()? {
-        hasher.update(&line.bytes);
-        hasher.update(b"\n");
-        let text = String::from_utf8_lossy(&line.bytes);
-        let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
-            continue;
-        }
-        let (key, said) = parted(text);
-        let occurrence = seen.entry(text.to_owned()).or_default();
-        let id = stable_id(&[text.as_bytes(), &occurrence.to_le_bytes()]);
-        *occurrence += 1;
-        let number = i64::try_from(line.number).unwrap_or(i64::MAX);
-        entries.push(IndexedEntry {
-            id,
-            start_line: number,
-            end_line: number,
-            category: category.to_owned(),
-            key: key.map(str::to_owned),
-            text: said.to_owned(),
-        });
+        parser.line(&line.bytes);
     }
-    Ok(IndexedFile {
-        path: name,
-        hash: hex(&hasher.finalize()),
-        mtime_ms,
-        size_bytes: i64::try_from(meta.len()).unwrap_or(i64::MAX),
-        entries,
-    })
-}
-
-/// Key and content of an entry; the whole line where it has no key.
-fn parted(line: &str) -> (Option<&str>, &str) {
-    line.strip_prefix("- **")
-        .and_then(|rest| rest.split_once("**:"))
-        .map_or((None, line), |(key, said)| (Some(key), said.trim()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_has_a_key_only_in_its_own_form() {
-        assert_eq!(parted("- **a b**: x **y**: z"), (Some("a b"), "x **y**: z"));
-        assert_eq!(parted("- plain"), (None, "- plain"));
-        assert_eq!(parted("- **open"), (None, "- **open"));
-    }
+    let size = i64::try_from(meta.len()).unwrap_or(i64::MAX);
+    Ok(parser.finish(name, mtime_ms, size))
 }

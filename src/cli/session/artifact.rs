@@ -1,9 +1,12 @@
 //! `zeroclaw sessions artifacts`, `zeroclaw sessions artifact`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use zeroclaw::model::{AgentId, ToolArtifact};
 use zeroclaw::service::{Request, Response};
 
+use super::copy::write_file;
 use crate::cli::output::{Column, Table, time};
 use crate::cli::{CliError, Context, Exit, ask};
 
@@ -28,6 +31,12 @@ pub(crate) struct ArtifactArgs {
     /// Its agent, where the name fits sessions of several
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
+
+    /// Write to this file, which must not exist
+    ///
+    /// Default: stdout.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 pub(super) async fn list(context: &Context, args: ArtifactsArgs) -> Result<Exit, CliError> {
@@ -60,9 +69,12 @@ pub(super) async fn show(context: &Context, args: ArtifactArgs) -> Result<Exit, 
     let Response::Artifact(artifact) = ask(context, request).await? else {
         return Err(CliError::wrong_answer());
     };
+    if let Some(file) = &args.output {
+        write_file(file, &artifact.blob)?;
+    }
     if context.json() {
         context.out.json(&artifact)?;
-    } else {
+    } else if args.output.is_none() {
         context.out.stored(&artifact.blob)?;
     }
     Ok(Exit::Done)

@@ -96,6 +96,18 @@ fn new_file(path: &Path) -> Result<File, CliError> {
         .map_err(|error| cannot_write(path, &error))
 }
 
+/// Writes bytes to a new private file, all of them or none.
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let mut file = new_file(path)?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(|error| {
+            // Half a file would be taken for a whole one.
+            let _ = std::fs::remove_file(path);
+            cannot_write(path, &error)
+        })
+}
+
 fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
     let exit = match error.kind() {
         std::io::ErrorKind::AlreadyExists => Exit::Refused,

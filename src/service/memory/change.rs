@@ -1,6 +1,6 @@
 //! Storing, pinning, expiring and forgetting memories.
 
-use crate::model::{AgentId, MemoryHit, MemoryRecord, NewMemory};
+use crate::model::{AgentId, ExpiredMemories, MemoryHit, MemoryRecord, NewMemory};
 use crate::service::error::InDb;
 use crate::service::{Service, ServiceError};
 use crate::store::agent::memory::{self, change};
@@ -134,7 +134,54 @@ impl Service {
         .await
     }
 
-    /// Deletes memories that have expired and are not pinned, up to a bound; gives how many went.
+    /// Deletes all memories that have expired and are not pinned, of an agent or of all, in bounded steps.
+    ///
+    /// * `is_dry_run`: only counts.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] when there is no such agent, [`ServiceError`] when SQLite fails.
+    pub async fn prune_memories(
+        &self,
+        agent: Option<&AgentId>,
+        is_dry_run: bool,
+    ) -> Result<Vec<ExpiredMemories>, ServiceError> {
+        let mut pruned = Vec::new();
+        for record in self.agents_or(agent).await? {
+            let id = record.agent_id;
+            let Some(db) = self.agent_unless_broken(&id, agent.is_some()).await? else {
+                continue;
+            };
+            let expired = if !is_dry_run {
+                self.expire_all(&id).await?
+            } else if db.version() < memory::SINCE_SCHEMA {
+                0
+            } else {
+                let mut conn = db.read().await?;
+                let count = change::count_expired(&mut conn, self.clock().now_ms());
+                u64::try_from(count.await.in_db(&db)?).unwrap_or(0)
+            };
+            pruned.push(ExpiredMemories {
+                agent_id: id,
+                expired,
+            });
+        }
+        Ok(pruned)
+    }
+
+    async fn expire_all(&self, agent: &AgentId) -> Result<u64, ServiceError> {
+        let mut expired = 0;
+        loop {
+            let gone = self.expire_memories(agent).await?;
+            expired += gone;
+            if gone < u64::from(SWEEP) {
+                return Ok(expired);
+            }
+        }
+    }
+
+    /// Deletes memories that have expired and are not pinned, up to a bound; gives how many went. Whoever keeps the root in
+    /// order calls it until none go.
     ///
     /// # Errors
     ///

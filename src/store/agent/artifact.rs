@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::db::WriteTx;
-use crate::model::{ArtifactInfo, RunArtifact};
+use crate::model::{ArtifactInfo, Page, PageLimit, RunArtifact};
 use crate::store::StoreError;
 
 /// Most outputs of one run that are listed.
@@ -71,6 +71,43 @@ pub async fn get(
         })
     })
     .transpose()
+}
+
+/// Lists outputs by run and path, of one run where it is given, without their bytes.
+///
+/// * `after`: exclusive cursor from an earlier page, a run and a path as a JSON array.
+///
+/// # Errors
+///
+/// [`StoreError::Cursor`] for a foreign cursor, [`StoreError`] when SQLite fails.
+pub async fn page(
+    conn: &mut SqliteConnection,
+    run_id: Option<&str>,
+    after: Option<&str>,
+    limit: PageLimit,
+) -> Result<Page<ArtifactInfo>, StoreError> {
+    let (after_run, after_path): (String, String) = match after {
+        Some(cursor) => serde_json::from_str(cursor).map_err(|_| StoreError::Cursor {
+            text: cursor.to_owned(),
+        })?,
+        None => (run_id.unwrap_or_default().to_owned(), String::new()),
+    };
+    let rows = sqlx::query(
+        "SELECT run_id, path, kind, metadata_json, sha256, size_bytes, created_at_ms FROM run_artifacts
+         WHERE (run_id, path) >= (?1, ?2) AND (?3 OR (run_id, path) > (?1, ?2)) AND (?4 IS NULL OR run_id = ?4)
+         ORDER BY run_id, path LIMIT ?5",
+    )
+    .bind(after_run)
+    .bind(after_path)
+    .bind(after.is_none())
+    .bind(run_id)
+    .bind(i64::from(limit.rows()) + 1)
+    .fetch_all(conn)
+    .await?;
+    let items = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(Page::cut(items, limit, |about| {
+        serde_json::json!([about.run_id, about.path]).to_string()
+    }))
 }
 
 /// The outputs of a run by path, without their bytes; at most [`MAX_LISTED`].

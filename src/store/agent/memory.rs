@@ -13,6 +13,9 @@ use crate::store::row::{parse_time_cursor, time_cursor, values_sql};
 pub mod change;
 pub mod recall;
 
+/// Schema version that brought the table; older ones hold no memories.
+pub const SINCE_SCHEMA: i64 = 4;
+
 /// Most memories of one insert.
 pub const MAX_INSERT: usize = 500;
 
@@ -20,12 +23,18 @@ const COLUMNS: &str = "m.memory_id, m.key, m.category, m.namespace, m.kind_json,
     m.session_hint, m.tenant_id, m.superseded_by, m.embedding_provider, m.embedding_model, m.created_at_ms,
     m.updated_at_ms, m.created_at_text, m.updated_at_text, m.expires_at_ms, m.content";
 
+/// Not expired at the instant ?3; all when it is NULL.
+const LIVING: &str =
+    "(?3 IS NULL OR m.pinned = 1 OR m.expires_at_ms IS NULL OR m.expires_at_ms > ?3)";
+
 #[derive(Iden)]
 enum Memories {
     MemoryId,
     Category,
     SupersededBy,
     UpdatedAtMs,
+    Pinned,
+    ExpiresAtMs,
 }
 
 /// Which memories to list.
@@ -35,6 +44,8 @@ pub struct MemoryFilter {
     pub category: Option<String>,
     /// Superseded ones too.
     pub with_superseded: bool,
+    /// Without those that have expired by then, pinned ones apart; `None` lists them too.
+    pub living_at_ms: Option<i64>,
 }
 
 fn read(row: &SqliteRow, embedding: Option<Vec<u8>>) -> Result<MemoryRecord, StoreError> {
@@ -226,6 +237,14 @@ pub async fn list(
     if !filter.with_superseded {
         select.and_where(Expr::col(Memories::SupersededBy).is_null());
     }
+    if let Some(now_ms) = filter.living_at_ms {
+        select.and_where(
+            Expr::col(Memories::Pinned)
+                .eq(1)
+                .or(Expr::col(Memories::ExpiresAtMs).is_null())
+                .or(Expr::col(Memories::ExpiresAtMs).gt(now_ms)),
+        );
+    }
     if let Some(cursor) = before {
         let (at_ms, id) = parse_time_cursor(cursor)?;
         select.and_where(
@@ -246,6 +265,8 @@ pub async fn list(
 
 /// Finds living memories whose key or content holds all words of `text`, best match first.
 ///
+/// * `living_at_ms`: without those that have expired by then, pinned ones apart; `None` finds them too.
+///
 /// # Errors
 ///
 /// [`StoreError`] when SQLite fails.
@@ -253,6 +274,7 @@ pub async fn search(
     conn: &mut SqliteConnection,
     agent_id: &AgentId,
     text: &str,
+    living_at_ms: Option<i64>,
     limit: PageLimit,
 ) -> Result<Vec<MemoryHit>, StoreError> {
     let Some(expression) = match_expression(text) else {
@@ -261,7 +283,7 @@ pub async fn search(
     let (sql, needle) = if needs_substring(text) {
         let sql = format!(
             "SELECT {COLUMNS}, length(m.embedding) / 4 AS embedding_dims, NULL AS rank FROM memories m
-             WHERE (instr(m.content, ?1) > 0 OR instr(m.key, ?1) > 0) AND m.superseded_by IS NULL
+             WHERE (instr(m.content, ?1) > 0 OR instr(m.key, ?1) > 0) AND m.superseded_by IS NULL AND {LIVING}
              ORDER BY m.updated_at_ms DESC LIMIT ?2"
         );
         (sql, text.trim().to_owned())
@@ -269,7 +291,7 @@ pub async fn search(
         let sql = format!(
             "SELECT {COLUMNS}, length(m.embedding) / 4 AS embedding_dims, f.rank AS rank
              FROM memories_fts f JOIN memories m ON m.memory_no = f.rowid
-             WHERE memories_fts MATCH ?1 AND m.superseded_by IS NULL ORDER BY f.rank LIMIT ?2"
+             WHERE memories_fts MATCH ?1 AND m.superseded_by IS NULL AND {LIVING} ORDER BY f.rank LIMIT ?2"
         );
         (sql, expression)
     };
@@ -277,6 +299,7 @@ pub async fn search(
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(needle)
         .bind(limit.rows())
+        .bind(living_at_ms)
         .fetch_all(conn)
         .await?;
     rows.iter().map(|row| read_hit(row, agent_id)).collect()

@@ -10,6 +10,9 @@ use crate::db::WriteTx;
 use crate::model::{AgentId, IndexedEntry, IndexedFile, IndexedHit, PageLimit};
 use crate::store::StoreError;
 
+/// Schema version that brought the tables; older ones index nothing.
+pub const SINCE_SCHEMA: i64 = 8;
+
 const ENTRY: &str = "c.id, c.start_line, c.end_line, c.category, c.key, c.text";
 
 fn entry(row: &SqliteRow) -> Result<IndexedEntry, StoreError> {
@@ -29,19 +32,7 @@ fn entry(row: &SqliteRow) -> Result<IndexedEntry, StoreError> {
 ///
 /// [`StoreError`] when SQLite fails.
 pub async fn replace(tx: &mut WriteTx<'_>, file: &IndexedFile) -> Result<(), StoreError> {
-    // An index of external content must be told the old words before they go.
-    sqlx::query(
-        "INSERT INTO memory_index_chunks_fts (memory_index_chunks_fts, rowid, key, text)
-         SELECT 'delete', c.chunk_no, c.key, c.text FROM memory_index_chunks c
-         JOIN memory_index_sources s USING (source_no) WHERE s.path = ?1",
-    )
-    .bind(&file.path)
-    .execute(&mut **tx)
-    .await?;
-    sqlx::query("DELETE FROM memory_index_sources WHERE path = ?1")
-        .bind(&file.path)
-        .execute(&mut **tx)
-        .await?;
+    delete(tx, &file.path).await?;
     let source_no = sqlx::query(
         "INSERT INTO memory_index_sources (path, hash, mtime_ms, size_bytes) VALUES (?1, ?2, ?3, ?4)",
     )
@@ -74,9 +65,84 @@ pub async fn replace(tx: &mut WriteTx<'_>, file: &IndexedFile) -> Result<(), Sto
     .bind(source_no)
     .execute(&mut **tx)
     .await?;
+    bump(tx).await
+}
+
+/// Deletes a file with its entries and words.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn remove(tx: &mut WriteTx<'_>, path: &str) -> Result<(), StoreError> {
+    delete(tx, path).await?;
+    bump(tx).await
+}
+
+async fn delete(tx: &mut WriteTx<'_>, path: &str) -> Result<(), StoreError> {
+    // An index of external content must be told the old words before they go.
+    sqlx::query(
+        "INSERT INTO memory_index_chunks_fts (memory_index_chunks_fts, rowid, key, text)
+         SELECT 'delete', c.chunk_no, c.key, c.text FROM memory_index_chunks c
+         JOIN memory_index_sources s USING (source_no) WHERE s.path = ?1",
+    )
+    .bind(path)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query("DELETE FROM memory_index_sources WHERE path = ?1")
+        .bind(path)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+async fn bump(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
     sqlx::query("UPDATE memory_index_state SET revision = revision + 1")
         .execute(&mut **tx)
         .await?;
+    Ok(())
+}
+
+/// The hash under which a file is indexed.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn hash_of(
+    conn: &mut SqliteConnection,
+    path: &str,
+) -> Result<Option<String>, StoreError> {
+    Ok(
+        sqlx::query_scalar("SELECT hash FROM memory_index_sources WHERE path = ?1")
+            .bind(path)
+            .fetch_optional(conn)
+            .await?,
+    )
+}
+
+/// All files that are indexed, in order.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn paths(conn: &mut SqliteConnection) -> Result<Vec<String>, StoreError> {
+    Ok(
+        sqlx::query_scalar("SELECT path FROM memory_index_sources ORDER BY path")
+            .fetch_all(conn)
+            .await?,
+    )
+}
+
+/// Proves that the word index says what the entries say.
+///
+/// # Errors
+///
+/// [`StoreError`] of SQLite's kind `Corrupt` when it does not, or what else went wrong.
+pub async fn check_words(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO memory_index_chunks_fts (memory_index_chunks_fts, rank) VALUES ('integrity-check', 1)",
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 

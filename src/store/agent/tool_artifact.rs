@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::db::WriteTx;
-use crate::model::{ToolArtifact, ToolArtifactKind};
+use crate::model::{Page, PageLimit, ToolArtifact, ToolArtifactKind};
 use crate::store::StoreError;
 use crate::store::row::{decoded, values_sql};
 
@@ -134,4 +134,35 @@ pub async fn get(
         .fetch_optional(conn)
         .await?;
     row.map(|row| read(&row, row.try_get("blob")?)).transpose()
+}
+
+/// Lists a run's artifacts by id, without their bytes.
+///
+/// * `after`: id of the last one of an earlier page; `None` starts at the first.
+///
+/// # Errors
+///
+/// [`StoreError`] when a row cannot be read.
+pub async fn of_run(
+    conn: &mut SqliteConnection,
+    run_id: &str,
+    after: Option<&str>,
+    limit: PageLimit,
+) -> Result<Page<ToolArtifact>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM tool_artifacts WHERE run_id = ?1 AND (?2 IS NULL OR artifact_id > ?2)
+         ORDER BY artifact_id LIMIT ?3"
+    );
+    // Safe: constants only.
+    let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(run_id)
+        .bind(after)
+        .bind(i64::from(limit.rows()) + 1)
+        .fetch_all(conn)
+        .await?;
+    let items = rows
+        .iter()
+        .map(|row| read(row, Vec::new()))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Page::cut(items, limit, |one| one.artifact_id.clone()))
 }

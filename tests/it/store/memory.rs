@@ -65,6 +65,7 @@ fn a_key_has_one_living_memory_and_any_number_of_replaced_ones() {
             let filter = MemoryFilter {
                 category: Some("core".to_owned()),
                 with_superseded,
+                living_at_ms: None,
             };
             let limit = PageLimit::default();
             let page = memory::list(&mut conn, &atlas(), &filter, None, limit)
@@ -78,7 +79,7 @@ fn a_key_has_one_living_memory_and_any_number_of_replaced_ones() {
             assert_eq!(ids, expected);
             assert_eq!(page.items[0].embedding_dims, Some(1));
         }
-        let hits = memory::search(&mut conn, &atlas(), "pump", PageLimit::default())
+        let hits = memory::search(&mut conn, &atlas(), "pump", None, PageLimit::default())
             .await
             .unwrap();
         assert_eq!(hits.len(), 1, "a replaced one is not recalled");

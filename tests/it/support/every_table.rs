@@ -219,6 +219,15 @@ const AGENT: &[(&str, Values)] = &[
         "memory_index_chunks",
         &[("source_no", "1"), ("start_line", "1"), ("end_line", "2")],
     ),
+    (
+        "trajectory_runtime_events",
+        &[("session_id", "'session-1'"), ("seq", "1")],
+    ),
+    (
+        "acp_parent_stream_events",
+        &[("session_id", "'session-1'"), ("seq", "1")],
+    ),
+    ("cache_entries", &[]),
 ];
 
 /// Puts a row with a value in every column into every ordinary table of a control plane.

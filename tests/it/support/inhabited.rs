@@ -13,8 +13,10 @@ use zeroclaw::model::{
     SessionScope, SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin,
     TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
 };
+use zeroclaw::model::{ArtifactInfo, CacheValue, RunArtifact};
 use zeroclaw::model::{VfsNamespace, VfsPath};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service, WriteMode};
+use zeroclaw::store::agent::{artifact, cache, parent_stream, trajectory};
 use zeroclaw::store::agent::{memory, memory_index, session, tool_artifact, transcript};
 use zeroclaw::store::global::{acp, backup, cron, task};
 
@@ -84,6 +86,7 @@ async fn fill_agents(importer: &Importer) {
     tool_artifact::insert(&mut tx.tx(), &[payload()])
         .await
         .unwrap();
+    add_streams(&mut tx.tx()).await;
     memory::insert(
         &mut tx.tx(),
         &[
@@ -313,6 +316,37 @@ fn indexed_file() -> IndexedFile {
             text: HOSTILE.to_owned(),
         }],
     }
+}
+
+/// What runtimes did, told, gave and cached.
+async fn add_streams(tx: &mut zeroclaw::db::WriteTx<'_>) {
+    let events = [r#"{"step":"plan"}"#.to_owned(), "[]".to_owned()];
+    trajectory::append(tx, "session-1", Some("run-1"), &events, START_MS)
+        .await
+        .unwrap();
+    parent_stream::append(tx, "session-1", "run-1", &events, START_MS)
+        .await
+        .unwrap();
+    let value = CacheValue {
+        value_json: Some("1".to_owned()),
+        blob: None,
+    };
+    cache::put(tx, HOSTILE, "key", &value, None, START_MS)
+        .await
+        .unwrap();
+    let output = RunArtifact {
+        about: ArtifactInfo {
+            run_id: "run-1".to_owned(),
+            path: HOSTILE.to_owned(),
+            kind: "text".to_owned(),
+            metadata_json: "{}".to_owned(),
+            sha256: "00".repeat(32),
+            size_bytes: 2,
+            created_at_ms: START_MS,
+        },
+        blob: b"ok".to_vec(),
+    };
+    assert!(artifact::insert_new(tx, &output).await.unwrap());
 }
 
 fn payload() -> ToolArtifact {

@@ -120,6 +120,22 @@ pub async fn expired(
     .await?)
 }
 
+/// How many memories have expired and are not pinned.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn count_expired(conn: &mut SqliteConnection, now_ms: i64) -> Result<i64, StoreError> {
+    Ok(
+        sqlx::query_scalar(
+            "SELECT count(*) FROM memories WHERE expires_at_ms <= ?1 AND pinned = 0",
+        )
+        .bind(now_ms)
+        .fetch_one(conn)
+        .await?,
+    )
+}
+
 /// Pins a memory, or lets it go; says whether there is one.
 ///
 /// # Errors
