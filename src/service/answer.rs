@@ -37,6 +37,13 @@ impl Response {
             R::SessionsSearch { .. } => read(Self::Search),
             R::SessionsAcp { .. } => read(Self::AcpSessions),
             R::SessionsArtifacts { .. } => read(Self::Artifacts),
+            R::SessionsRunArtifacts { .. } => read(Self::RunArtifacts),
+            R::SessionsTrajectory { .. } => read(Self::Trajectory),
+            R::SessionsParentStream { .. } => read(Self::ParentStream),
+            R::CacheList { .. } => read(Self::Cache),
+            R::CacheClear { .. } => read(Self::CacheCleared),
+            R::MemoryPrune { .. } => read(Self::MemoriesPruned),
+            R::MemoryReindex { .. } => read(Self::Reindexed),
             R::CronList { .. } => read(Self::CronJobs),
             R::CronRuns { .. } | R::TasksList { .. } => read(Self::Tasks),
             R::TasksShow { .. } => read(|task| Self::Task(Box::new(task))),
@@ -63,7 +70,9 @@ impl Response {
             // Of a token's digest only the start is told, and half of one is none.
             R::DevicesList => return Err(AnswerError::OneWay),
             // Their bytes are not told where they are no text.
-            R::SessionsArtifact { .. } | R::TasksOutput { .. } => return Err(AnswerError::OneWay),
+            R::SessionsArtifact { .. } | R::SessionsRunArtifact { .. } | R::TasksOutput { .. } => {
+                return Err(AnswerError::OneWay);
+            }
         };
         kind(json).map_err(AnswerError::Unfit)
     }
