@@ -92,6 +92,10 @@ const GLOBAL: &[(&str, Decision)] = &[
         "flow_proposals",
         Keep("procedures as agents wrote them: told to be inside"),
     ),
+    (
+        "delivery_queue_entries",
+        Keep("what was said and to whom, as in transcripts"),
+    ),
     ("knowledge_nodes", Keep("what is known: told to be inside")),
     (
         "knowledge_edges",

@@ -8,8 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, audit, backup, cost, cron, db, device, flow, init, knowledge,
-    logs, memory, session, status, task,
+    CliError, Context, Exit, agent, audit, backup, cost, cron, db, delivery, device, flow, init,
+    knowledge, logs, memory, session, status, task,
 };
 
 /// When to use colour.
@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Logs(logs::LogsArgs),
     #[command(display_order = 17, subcommand)]
     Flows(flow::FlowsCommand),
+    #[command(display_order = 17, subcommand)]
+    Delivery(delivery::DeliveryCommand),
     #[command(display_order = 18, subcommand)]
     Knowledge(knowledge::KnowledgeCommand),
     #[command(display_order = 19, subcommand)]
@@ -119,6 +121,7 @@ impl Command {
             Self::Costs(args) => args.run(context).await,
             Self::Logs(args) => args.run(context).await,
             Self::Flows(command) => command.run(context).await,
+            Self::Delivery(command) => command.run(context).await,
             Self::Knowledge(command) => command.run(context).await,
             Self::Audit(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,

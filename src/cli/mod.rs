@@ -14,6 +14,7 @@ mod cost;
 mod cron;
 mod daemon;
 mod db;
+mod delivery;
 mod device;
 mod error;
 mod exit;

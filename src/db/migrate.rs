@@ -86,6 +86,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "ownership",
         include_str!("../../migrations/global/0014_ownership.sql"),
     ),
+    (
+        "delivery",
+        include_str!("../../migrations/global/0015_delivery.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

@@ -13,6 +13,7 @@ mod cache;
 mod check;
 mod cost;
 mod cron;
+mod delivery;
 mod device;
 mod diagnostic;
 mod failure;
@@ -52,6 +53,7 @@ pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
+pub use delivery::{DeadReason, DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery};
 pub use device::{PairedDevice, TokenHash, TokenStatus};
 pub use diagnostic::{DiagnosticEvent, DiagnosticLevel};
 pub use failure::ErrorKind;

@@ -6,6 +6,7 @@ use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::acp::AcpFilter;
 use crate::store::global::cost::CostFilter;
+use crate::store::global::delivery_queue::DeliveryFilter;
 use crate::store::global::diagnostic::DiagnosticFilter;
 use crate::store::global::task::TaskFilter;
 
@@ -236,6 +237,35 @@ impl Service {
             Request::FlowsProposals { before, limit } => {
                 Response::Proposals(self.list_proposals(before.as_deref(), limit).await?)
             }
+            Request::DeliveryList {
+                status,
+                channel,
+                before,
+                limit,
+            } => {
+                let filter = DeliveryFilter { status, channel };
+                let queue = self.deliveries();
+                Response::Deliveries(queue.list(&filter, before.as_deref(), limit).await?)
+            }
+            Request::DeliveryShow { message } => {
+                Response::Delivery(Box::new(self.deliveries().get(&message).await?))
+            }
+            Request::DeliveryRetry { message } => {
+                Response::Delivery(Box::new(self.deliveries().retry(&message).await?))
+            }
+            Request::DeliveryRetryDead { channel } => {
+                Response::DeliveriesRetried(self.deliveries().retry_dead(channel.as_deref()).await?)
+            }
+            Request::DeliveryConfirm { message } => {
+                Response::Delivery(Box::new(self.deliveries().confirm(&message, None).await?))
+            }
+            Request::DeliveryDrop { message } => {
+                Response::Delivery(Box::new(self.deliveries().give_up(&message).await?))
+            }
+            Request::DeliveryPrune {
+                before_ms,
+                is_dry_run,
+            } => Response::DeliveriesPruned(self.deliveries().prune(before_ms, is_dry_run).await?),
             Request::KnowledgeList {
                 node_type,
                 before,

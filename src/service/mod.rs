@@ -16,8 +16,11 @@ mod cache;
 mod changes;
 mod check;
 mod checkpoint;
+mod claim;
+mod control;
 mod cost;
 mod cron;
+mod delivery;
 mod device;
 mod diagnostic;
 mod dispatch;
@@ -52,6 +55,10 @@ pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};
 pub use cost::{CostPage, CostReport};
+pub use delivery::{
+    Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,
+    SendFailure, SendLimits,
+};
 pub use error::ServiceError;
 pub use flow::FlowOverview;
 pub use history::RunHistory;

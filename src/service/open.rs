@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::ServiceError;
 use super::changes::Changes;
@@ -47,6 +47,7 @@ pub struct Service {
     tiers: Tiers,
     changes: Changes,
     turns: Turns,
+    enqueued: watch::Sender<()>,
 }
 
 /// The right under which a root is open. Held for its drop.
@@ -208,6 +209,7 @@ impl Service {
             tiers,
             changes: Changes::new(),
             turns: Turns::default(),
+            enqueued: watch::Sender::new(()),
         }
     }
 
@@ -271,6 +273,11 @@ impl Service {
     /// The turns of this process.
     pub(super) fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    /// Told of every message that is enqueued in this process.
+    pub(super) fn enqueued(&self) -> &watch::Sender<()> {
+        &self.enqueued
     }
 
     /// Whether it was opened for writing: then nobody else writes the root.

@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentOverview, CostPage, CostReport, FlowOverview, GoalOverview, KnowledgeOverview, RunHistory,
-    SearchAnswer, SessionTranscript, StatusReport, TaskOutput, TaskOverview,
+    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowOverview,
+    GoalOverview, KnowledgeOverview, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+    TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
-    CronJob, DiagnosticEvent, DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit,
-    KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit, PairedDevice, SessionRecord,
-    SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact,
-    TranscriptCursor, TranscriptOrder,
+    CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, FlowProposal,
+    FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit,
+    PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement, TaskStatus,
+    TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
 };
 use crate::model::{
     CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
@@ -331,6 +332,56 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Messages for channels, newest first.
+    #[serde(rename = "delivery.list")]
+    DeliveryList {
+        /// Only those that stand so.
+        status: Option<DeliveryStatus>,
+        /// Only through this channel.
+        channel: Option<String>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One message, with what is to be sent.
+    #[serde(rename = "delivery.show")]
+    DeliveryShow {
+        /// Its id.
+        message: String,
+    },
+    /// Send one message anew.
+    #[serde(rename = "delivery.retry")]
+    DeliveryRetry {
+        /// Its id.
+        message: String,
+    },
+    /// Send all dead messages anew.
+    #[serde(rename = "delivery.retry_dead")]
+    DeliveryRetryDead {
+        /// Only through this channel.
+        channel: Option<String>,
+    },
+    /// A message of which nobody knew was sent.
+    #[serde(rename = "delivery.confirm")]
+    DeliveryConfirm {
+        /// Its id.
+        message: String,
+    },
+    /// A message is not to be sent.
+    #[serde(rename = "delivery.drop")]
+    DeliveryDrop {
+        /// Its id.
+        message: String,
+    },
+    /// Delete dead messages.
+    #[serde(rename = "delivery.prune")]
+    DeliveryPrune {
+        /// Only those that died before this.
+        before_ms: i64,
+        /// Count them only.
+        is_dry_run: bool,
+    },
     /// Nodes of the knowledge graph, newest update first.
     #[serde(rename = "knowledge.list")]
     KnowledgeList {
@@ -536,6 +587,14 @@ pub enum Response {
     Flow(FlowOverview),
     /// Proposals.
     Proposals(Page<FlowProposal>),
+    /// Messages for channels.
+    Deliveries(Page<DeliveryEntry>),
+    /// One message.
+    Delivery(Box<DeliveryEntry>),
+    /// Messages that wait again.
+    DeliveriesRetried(DeliveryRetried),
+    /// Messages that were deleted.
+    DeliveriesPruned(DeliveryPrune),
     /// Nodes.
     Knowledge(Page<KnowledgeNode>),
     /// One node.

@@ -1,10 +1,11 @@
-//! The control plane: who lives, who holds what, and how background work ends.
+//! The control plane: who lives, who holds what, how background work ends, and how messages leave.
 
 use std::path::Path;
 
 use tempfile::TempDir;
 use zeroclaw::service::{Clock, HolderKind, Service};
 
+mod delivery;
 mod lease;
 
 const NOW: i64 = 1_788_000_000_000;

@@ -71,3 +71,23 @@ pub async fn get_many(
     let rows = bound(&select).fetch_all(conn).await?;
     rows.iter().map(read).collect()
 }
+
+/// Notes that whoever waited for a task's end was told; says whether somebody waited.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn mark_delivered(
+    tx: &mut WriteTx<'_>,
+    task_id: &str,
+    at_ms: i64,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE task_delivery_state SET is_delivered = 1, last_notified_event_at_ms = ?2 WHERE task_id = ?1",
+    )
+    .bind(task_id)
+    .bind(at_ms)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}

@@ -8,6 +8,7 @@ pub mod continuation;
 pub mod cost;
 pub mod cron;
 pub mod delivery;
+pub mod delivery_queue;
 pub mod device;
 pub mod diagnostic;
 pub mod flow;

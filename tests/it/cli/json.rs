@@ -79,6 +79,7 @@ fn empty_answers_are_empty_values() {
             &["flows", "proposals"],
             json!({ "items": [], "next": null }),
         ),
+        (&["delivery", "list"], json!({ "items": [], "next": null })),
         (&["knowledge", "list"], json!({ "items": [], "next": null })),
         (&["audit", "list"], json!({ "items": [], "next": null })),
         (&["backup", "list"], json!([])),

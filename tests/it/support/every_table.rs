@@ -117,6 +117,17 @@ const GLOBAL: &[(&str, Values)] = &[
     ("flow_runs", &[("status", "'paused'")]),
     ("flow_events", &[]),
     ("flow_proposals", &[("status", "'stale'")]),
+    (
+        "delivery_queue_entries",
+        &[
+            ("status", "'unknown'"),
+            ("dead_reason", "NULL"),
+            ("agent_id", "'atlas'"),
+            ("claim_token", "NULL"),
+            ("claim_owner_json", "NULL"),
+            ("may_resend", "1"),
+        ],
+    ),
     ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
     ("knowledge_edges", &[]),
     ("audit_events", &[("agent_id", "'atlas'")]),

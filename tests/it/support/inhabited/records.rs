@@ -2,10 +2,10 @@
 
 use zeroclaw::db::WriteTx;
 use zeroclaw::model::{
-    AuditEvent, FlowEvent, FlowProposal, FlowRun, FlowStatus, KnowledgeEdge, KnowledgeNode,
-    PairedDevice, ProposalStatus, TokenHash, TokenStatus,
+    AuditEvent, DeliveryRoute, FlowEvent, FlowProposal, FlowRun, FlowStatus, KnowledgeEdge,
+    KnowledgeNode, NewDelivery, PairedDevice, ProposalStatus, TokenHash, TokenStatus,
 };
-use zeroclaw::store::global::{audit, device, flow, knowledge};
+use zeroclaw::store::global::{audit, delivery_queue, device, flow, knowledge};
 
 use super::{HOSTILE, START_MS};
 
@@ -14,6 +14,7 @@ pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     flow::upsert_run(tx, &run()).await.unwrap();
     flow::insert_events(tx, &[vote()]).await.unwrap();
     flow::upsert_proposal(tx, &proposal()).await.unwrap();
+    message(tx).await;
     knowledge::upsert_node(tx, &node()).await.unwrap();
     knowledge::insert_edges(tx, &[edge()]).await.unwrap();
     audit::insert(tx, &[recall()]).await.unwrap();
@@ -33,6 +34,17 @@ fn tablet() -> PairedDevice {
         status_reason: None,
         revoked_at_ms: None,
     }
+}
+
+async fn message(tx: &mut WriteTx<'_>) {
+    let route = DeliveryRoute {
+        channel: "matrix.home".to_owned(),
+        target: HOSTILE.to_owned(),
+        ..DeliveryRoute::default()
+    };
+    let new = NewDelivery::new(route, serde_json::json!({ "text": HOSTILE }).to_string());
+    let done = delivery_queue::insert_new(tx, "message-1", "outbound", &new, START_MS).await;
+    assert!(done.unwrap());
 }
 
 fn run() -> FlowRun {
