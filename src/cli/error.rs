@@ -112,10 +112,11 @@ impl From<RpcError> for CliError {
     fn from(error: RpcError) -> Self {
         let exit = error.kind().map_or(Exit::Internal, Exit::from);
         let mut told = Self::new(exit, error.message);
-        for cause in error.data.causes {
+        let data = *error.data;
+        for cause in data.causes {
             told.add_cause(cause);
         }
-        told.0.hint = error.data.hint;
+        told.0.hint = data.hint;
         told
     }
 }

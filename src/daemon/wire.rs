@@ -37,7 +37,7 @@ pub struct RpcError {
     pub message: String,
     /// What else is known.
     #[serde(default)]
-    pub data: ErrorData,
+    pub data: Box<ErrorData>,
 }
 
 /// What else is known of a failure.
@@ -59,10 +59,10 @@ impl RpcError {
         Self {
             code,
             message: message.into(),
-            data: ErrorData {
+            data: Box::new(ErrorData {
                 kind: kind.as_str().to_owned(),
                 ..ErrorData::default()
-            },
+            }),
         }
     }
 
@@ -230,7 +230,7 @@ impl<'a> Call<'a> {
 
     /// The request it is, for the service.
     pub(super) fn request(&self) -> Result<Request, RpcError> {
-        if !methods().iter().any(|known| *known == self.method) {
+        if !methods().contains(&self.method) {
             return Err(RpcError::unknown_method(&self.method));
         }
         #[derive(Serialize)]

@@ -49,6 +49,13 @@ impl Response {
             R::TasksShow { .. } => read(|task| Self::Task(Box::new(task))),
             R::TasksGoals { .. } => read(Self::Goals),
             R::TasksSettlements { .. } => read(Self::Settlements),
+            R::DeliveryList { .. } => read(Self::Deliveries),
+            R::DeliveryShow { .. }
+            | R::DeliveryRetry { .. }
+            | R::DeliveryConfirm { .. }
+            | R::DeliveryDrop { .. } => read(|message| Self::Delivery(Box::new(message))),
+            R::DeliveryRetryDead { .. } => read(Self::DeliveriesRetried),
+            R::DeliveryPrune { .. } => read(Self::DeliveriesPruned),
             R::CostsList { .. } => read(Self::Costs),
             R::CostsReport { .. } => read(Self::CostReport),
             R::LogsList { .. } => read(Self::Diagnostics),

@@ -81,7 +81,7 @@ fn c60_one_newer_agent_does_not_stop_the_others() {
 #[test]
 fn c26_state_that_waits_is_named_and_what_is_left_over_is_not_in_the_way() {
     let sandbox = Sandbox::in_memory();
-    crate::support::legacy::build_sample(&sandbox.root());
+    crate::support::legacy::build_sample(sandbox.root());
 
     let refused = sandbox.zeroclaw(&["daemon"]).exits(7);
     refused.complains("zeroclaw doctor --fix");
