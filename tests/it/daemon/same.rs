@@ -52,6 +52,10 @@ fn every_command_that_looks_says_the_same_beside_a_daemon() {
             ran.says(&format!("daemon (pid {})", host.pid()));
             continue;
         }
+        // In its table the size of the log widens a column; as JSON all else is compared.
+        if args[..] == ["db", "check"] {
+            continue;
+        }
         assert_eq!(run(args), alone, "{args:?}");
     }
     host.stop();
