@@ -6,17 +6,20 @@
 //! A service opened here looks: it creates, migrates and checkpoints nothing. Only a request that writes opens the root
 //! for writing, for its moment.
 
+use std::path::{Path, PathBuf};
+
 use tokio::sync::Mutex;
 use zeroclaw::daemon::{Client, ClientError};
-use zeroclaw::service::{AnswerError, HolderKind, Request, Response, Service};
+use zeroclaw::service::{AnswerError, Clock, HolderKind, Request, Response, Service};
 
 use super::daemon::socket_elsewhere;
 use super::{CliError, Context, Exit};
 
 /// A way to ask several requests of one state.
 #[derive(Debug)]
-pub(crate) struct Carrier<'a> {
-    context: &'a Context,
+pub(crate) struct Carrier {
+    root: PathBuf,
+    clock: Clock,
     way: Way,
 }
 
@@ -26,18 +29,22 @@ enum Way {
     Here(Service),
 }
 
-impl<'a> Carrier<'a> {
+impl Carrier {
     /// Finds the root's daemon, or opens the root to look.
     ///
     /// # Errors
     ///
     /// [`CliError`] when there is no root or it cannot be opened.
-    pub(crate) async fn open(context: &'a Context) -> Result<Self, CliError> {
+    pub(crate) async fn open(context: &Context) -> Result<Self, CliError> {
         let way = match daemon(context).await {
             Some(client) => Way::Daemon(Mutex::new(client)),
-            None => Way::Here(look(context).await?),
+            None => Way::Here(look(&context.root, &context.clock).await?),
         };
-        Ok(Self { context, way })
+        Ok(Self {
+            root: context.root.clone(),
+            clock: context.clock.clone(),
+            way,
+        })
     }
 
     /// Asks one request.
@@ -57,7 +64,7 @@ impl<'a> Carrier<'a> {
             // It stopped meanwhile, is of another release, or cannot say this: the rows are there all the same.
             Err(error) => {
                 tracing::debug!(%error, "looked up here");
-                let service = look(self.context).await?;
+                let service = look(&self.root, &self.clock).await?;
                 let answer = service.dispatch(request).await;
                 service.close().await;
                 Ok(answer?)
@@ -73,8 +80,8 @@ impl<'a> Carrier<'a> {
     }
 }
 
-async fn look(context: &Context) -> Result<Service, CliError> {
-    Ok(Service::look(&context.root, context.clock.clone()).await?)
+async fn look(root: &Path, clock: &Clock) -> Result<Service, CliError> {
+    Ok(Service::look(root, clock.clone()).await?)
 }
 
 /// The root's daemon, if one lives and answers as it should.
@@ -138,7 +145,7 @@ pub(crate) async fn looking<T>(
     context: &Context,
     work: impl AsyncFnOnce(&Service) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let service = look(context).await?;
+    let service = look(&context.root, &context.clock).await?;
     let done = work(&service).await;
     service.close().await;
     done

@@ -34,6 +34,7 @@ impl Response {
             R::AgentsCreate { .. } => read(Self::AgentCreated),
             R::SessionsList { .. } => read(Self::Sessions),
             R::SessionsShow { .. } => read(Self::Transcript),
+            R::SessionsEvent { .. } => read(Self::Event),
             R::SessionsSearch { .. } => read(Self::Search),
             R::SessionsAcp { .. } => read(Self::AcpSessions),
             R::SessionsArtifacts { .. } => read(Self::Artifacts),
