@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::Mutex;
 use zeroclaw::daemon::{Client, ClientError};
-use zeroclaw::service::{AnswerError, Clock, HolderKind, Request, Response, Service};
+use zeroclaw::service::{Clock, HolderKind, Request, Response, Service};
 
 use super::daemon::socket_elsewhere;
 use super::{CliError, Context, Exit};
@@ -115,13 +115,13 @@ pub(crate) async fn ask(context: &Context, request: Request) -> Result<Response,
 /// [`CliError`] with what the service answered instead, or when somebody else holds the root. Where the daemon went
 /// away in the middle nobody knows whether it was done, and the error says so.
 pub(crate) async fn change(context: &Context, request: Request) -> Result<Response, CliError> {
-    if let Some(mut client) = daemon(context).await {
+    // What could not be told afterwards is not asked for: the lock then says who has the root.
+    if Response::is_readable(&request)
+        && let Some(mut client) = daemon(context).await
+    {
         return match client.ask(&request).await {
             Ok(answer) => Ok(answer),
             Err(ClientError::Rpc(error)) => Err(error.into()),
-            Err(error @ ClientError::Answer(AnswerError::OneWay)) => {
-                Err(CliError::new(Exit::Internal, "it was done, and not told what").because(&error))
-            }
             Err(error) => Err(CliError::new(
                 Exit::Busy,
                 "the daemon gave no answer; it may have been done",

@@ -25,65 +25,73 @@ impl Response {
     ///
     /// [`AnswerError`]: not what the request asks for, or of a kind that is shown and not read back.
     pub fn read(request: &Request, json: &str) -> Result<Self, AnswerError> {
-        use Request as R;
-
-        let kind = match request {
-            R::Status => read(Self::Status),
-            R::AgentsList => read(Self::Agents),
-            R::AgentsShow { .. } => read(Self::Agent),
-            R::AgentsCreate { .. } => read(Self::AgentCreated),
-            R::SessionsList { .. } => read(Self::Sessions),
-            R::SessionsShow { .. } => read(Self::Transcript),
-            R::SessionsEvent { .. } => read(Self::Event),
-            R::SessionsSearch { .. } => read(Self::Search),
-            R::SessionsAcp { .. } => read(Self::AcpSessions),
-            R::SessionsArtifacts { .. } => read(Self::Artifacts),
-            R::SessionsRunArtifacts { .. } => read(Self::RunArtifacts),
-            R::SessionsTrajectory { .. } => read(Self::Trajectory),
-            R::SessionsParentStream { .. } => read(Self::ParentStream),
-            R::CacheList { .. } => read(Self::Cache),
-            R::CacheClear { .. } => read(Self::CacheCleared),
-            R::MemoryPrune { .. } => read(Self::MemoriesPruned),
-            R::MemoryReindex { .. } => read(Self::Reindexed),
-            R::CronList { .. } => read(Self::CronJobs),
-            R::CronRuns { .. } | R::TasksList { .. } => read(Self::Tasks),
-            R::TasksShow { .. } => read(|task| Self::Task(Box::new(task))),
-            R::TasksGoals { .. } => read(Self::Goals),
-            R::TasksSettlements { .. } => read(Self::Settlements),
-            R::DeliveryList { .. } => read(Self::Deliveries),
-            R::DeliveryShow { .. }
-            | R::DeliveryRetry { .. }
-            | R::DeliveryConfirm { .. }
-            | R::DeliveryDrop { .. } => read(|message| Self::Delivery(Box::new(message))),
-            R::DeliveryRetryDead { .. } => read(Self::DeliveriesRetried),
-            R::DeliveryPrune { .. } => read(Self::DeliveriesPruned),
-            R::CostsList { .. } => read(Self::Costs),
-            R::CostsReport { .. } => read(Self::CostReport),
-            R::LogsList { .. } => read(Self::Diagnostics),
-            R::FlowsList { .. } => read(Self::Flows),
-            R::FlowsShow { .. } => read(Self::Flow),
-            R::FlowsProposals { .. } => read(Self::Proposals),
-            R::KnowledgeList { .. } => read(Self::Knowledge),
-            R::KnowledgeShow { .. } => read(Self::KnowledgeNode),
-            R::AuditList { .. } => read(Self::Audit),
-            R::MemoryList { .. } | R::MemorySearch { .. } => read(Self::Memories),
-            R::VfsTrees { .. } => read(Self::VfsTrees),
-            R::VfsList { .. } => read(Self::VfsEntries),
-            R::VfsSearch { .. } => read(Self::VfsHits),
-            R::MemoryIndexed { .. } => read(Self::Indexed),
-            R::DbCheck { .. } => read(Self::Checks),
-            R::History { run: None, .. } => read(Self::Runs),
-            R::History { run: Some(_), .. } => read(Self::Run),
-            R::BackupList { .. } => read(Self::Backups),
-            // Of a token's digest only the start is told, and half of one is none.
-            R::DevicesList => return Err(AnswerError::OneWay),
-            // Their bytes are not told where they are no text.
-            R::SessionsArtifact { .. } | R::SessionsRunArtifact { .. } | R::TasksOutput { .. } => {
-                return Err(AnswerError::OneWay);
-            }
-        };
-        kind(json).map_err(AnswerError::Unfit)
+        let read = reader(request).ok_or(AnswerError::OneWay)?;
+        read(json).map_err(AnswerError::Unfit)
     }
+
+    /// Whether the answer to `request` can be read back at all.
+    #[must_use]
+    pub fn is_readable(request: &Request) -> bool {
+        reader(request).is_some()
+    }
+}
+
+fn reader(request: &Request) -> Option<Read> {
+    use Request as R;
+    use Response as A;
+
+    Some(match request {
+        R::Status => read(A::Status),
+        R::AgentsList => read(A::Agents),
+        R::AgentsShow { .. } => read(A::Agent),
+        R::AgentsCreate { .. } => read(A::AgentCreated),
+        R::SessionsList { .. } => read(A::Sessions),
+        R::SessionsShow { .. } => read(A::Transcript),
+        R::SessionsEvent { .. } => read(A::Event),
+        R::SessionsSearch { .. } => read(A::Search),
+        R::SessionsAcp { .. } => read(A::AcpSessions),
+        R::SessionsArtifacts { .. } => read(A::Artifacts),
+        R::SessionsRunArtifacts { .. } => read(A::RunArtifacts),
+        R::SessionsTrajectory { .. } => read(A::Trajectory),
+        R::SessionsParentStream { .. } => read(A::ParentStream),
+        R::CacheList { .. } => read(A::Cache),
+        R::CacheClear { .. } => read(A::CacheCleared),
+        R::MemoryPrune { .. } => read(A::MemoriesPruned),
+        R::MemoryReindex { .. } => read(A::Reindexed),
+        R::CronList { .. } => read(A::CronJobs),
+        R::CronRuns { .. } | R::TasksList { .. } => read(A::Tasks),
+        R::TasksShow { .. } => read(|task| A::Task(Box::new(task))),
+        R::TasksGoals { .. } => read(A::Goals),
+        R::TasksSettlements { .. } => read(A::Settlements),
+        R::DeliveryList { .. } => read(A::Deliveries),
+        R::DeliveryShow { .. }
+        | R::DeliveryRetry { .. }
+        | R::DeliveryConfirm { .. }
+        | R::DeliveryDrop { .. } => read(|message| A::Delivery(Box::new(message))),
+        R::DeliveryRetryDead { .. } => read(A::DeliveriesRetried),
+        R::DeliveryPrune { .. } => read(A::DeliveriesPruned),
+        R::CostsList { .. } => read(A::Costs),
+        R::CostsReport { .. } => read(A::CostReport),
+        R::LogsList { .. } => read(A::Diagnostics),
+        R::FlowsList { .. } => read(A::Flows),
+        R::FlowsShow { .. } => read(A::Flow),
+        R::FlowsProposals { .. } => read(A::Proposals),
+        R::KnowledgeList { .. } => read(A::Knowledge),
+        R::KnowledgeShow { .. } => read(A::KnowledgeNode),
+        R::AuditList { .. } => read(A::Audit),
+        R::MemoryList { .. } | R::MemorySearch { .. } => read(A::Memories),
+        R::VfsTrees { .. } => read(A::VfsTrees),
+        R::VfsList { .. } => read(A::VfsEntries),
+        R::VfsSearch { .. } => read(A::VfsHits),
+        R::MemoryIndexed { .. } => read(A::Indexed),
+        R::DbCheck { .. } => read(A::Checks),
+        R::History { run: None, .. } => read(A::Runs),
+        R::History { run: Some(_), .. } => read(A::Run),
+        R::BackupList { .. } => read(A::Backups),
+        // Of a token's digest only the start is told, of outputs no bytes that are no text: what is shown is not
+        // all there is. So is whatever nobody has listed here yet.
+        _ => return None,
+    })
 }
 
 type Read = Box<dyn FnOnce(&str) -> Result<Response, serde_json::Error>>;
