@@ -8,7 +8,9 @@ use tempfile::TempDir;
 use zeroclaw::model::{AgentId, AgentStatus, NewTask, TaskOwnerKind, TaskRun};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
+mod commands;
 mod delivery;
+mod goal;
 mod lease;
 mod model;
 mod settle;
