@@ -9,6 +9,7 @@ use zeroclaw::model::{AgentId, AgentStatus, NewTask, TaskOwnerKind, TaskRun};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
 mod commands;
+mod commitments;
 mod delivery;
 mod goal;
 mod lease;
