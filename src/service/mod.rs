@@ -1,12 +1,12 @@
 //! Use cases: they open tiers, begin and commit transactions, and answer requests.
 //!
-//! One vocabulary, [`Request`] and [`Response`], whoever asks: a command in this process now, a
-//! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
+//! One vocabulary, [`Request`] and [`Response`], whoever asks: a command in this process, or a daemon's client. No use case spans both tiers in one transaction; where one touches both,
 //! the writes are ordered so that a rerun after a crash finishes them.
 
 mod acp;
 mod agent;
 pub mod agent_move;
+mod answer;
 mod append;
 mod artifact;
 mod audit;
@@ -52,6 +52,7 @@ mod vfs;
 mod worker;
 
 pub use agent::AgentOverview;
+pub use answer::AnswerError;
 pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};
@@ -66,7 +67,7 @@ pub use flow::FlowOverview;
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
 pub use knowledge::KnowledgeOverview;
-pub use lease::{HeldLease, Leases, is_void};
+pub use lease::{HeldLease, LeaseShown, Leases, is_void};
 pub use memory_index::MAX_MEMORY_FILE_BYTES;
 pub use open::{Service, Tiers};
 pub use request::{Request, Response};
@@ -79,11 +80,13 @@ pub use session_remove::{
 };
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
-pub use task_ledger::{SweepReport, SweptTask, TaskHandle, TaskLedger};
+pub use task_ledger::{
+    GoalBudget, GoalPause, NewGoal, SweepReport, SweptTask, TaskHandle, TaskLedger,
+};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
-pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskWorker, Worker};
+pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskDesk, TaskWorker, Worker};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

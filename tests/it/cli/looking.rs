@@ -5,7 +5,7 @@ use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
-pub(super) fn commands() -> Vec<Vec<&'static str>> {
+pub(crate) fn commands() -> Vec<Vec<&'static str>> {
     let plain: &[&[&str]] = &[
         &["status"],
         &["agents", "list"],
@@ -30,6 +30,8 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["tasks", "output", "work-1"],
         &["tasks", "goals"],
         &["tasks", "settlements"],
+        &["tasks", "wait", "work-1"],
+        &["tasks", "cancel", "work-1", "--dry-run"],
         &["devices", "list"],
         &["costs"],
         &["costs", "--by", "model", "--from", "2026-01-01"],
