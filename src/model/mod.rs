@@ -32,6 +32,7 @@ mod session;
 mod task;
 mod task_record;
 mod tier;
+mod timetable;
 mod tool_artifact;
 mod trajectory;
 mod transcript;
@@ -78,6 +79,7 @@ pub use session::{
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
+pub use timetable::{ScheduleError, Timetable, zone_name};
 pub use tool_artifact::{NewToolArtifact, ToolArtifact, ToolArtifactKind};
 pub use trajectory::{ParentStreamEvent, StoredSpan, TrajectoryEvent};
 pub use transcript::{Event, NewEvent, SearchHit, Snapshot, TranscriptCursor, TranscriptOrder};

@@ -1,0 +1,3 @@
+//! Scheduled jobs: when they are due, and that each time they are they run once.
+
+mod zones;
