@@ -90,6 +90,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "delivery",
         include_str!("../../migrations/global/0015_delivery.sql"),
     ),
+    (
+        "cron_claims",
+        include_str!("../../migrations/global/0016_cron_claims.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

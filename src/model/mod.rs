@@ -52,7 +52,8 @@ pub use cache::{CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES};
 pub use check::{CheckOutcome, TierCheck};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
-    CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
+    CRON_STORE, CatchUp, CronJob, CronOrigin, CronPolicy, CronState, Delivery, PayloadKind,
+    Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
 pub use delivery::{DeadReason, DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery};
 pub use device::{PairedDevice, TokenHash, TokenStatus};
