@@ -83,7 +83,10 @@ pub use tier::Tier;
 pub use timetable::{ScheduleError, Timetable, zone_name};
 pub use tool_artifact::{NewToolArtifact, ToolArtifact, ToolArtifactKind};
 pub use trajectory::{ParentStreamEvent, StoredSpan, TrajectoryEvent};
-pub use transcript::{Event, NewEvent, SearchHit, Snapshot, TranscriptCursor, TranscriptOrder};
+pub use transcript::{
+    BOUNDED_JSON_BYTES, BOUNDED_TEXT_BYTES, CutEvent, Event, NewEvent, PREVIEW_CHARS, Payloads,
+    SearchHit, Snapshot, TranscriptCursor, TranscriptOrder,
+};
 pub use vfs::{
     MAX_NAMESPACE_BYTES, MAX_VFS_NAME_BYTES, MAX_VFS_PATH_BYTES, VfsEntry, VfsHit, VfsKind,
     VfsNameError, VfsNamespace, VfsPath, VfsTree,

@@ -3,6 +3,7 @@
 use super::{Request, Response, Service, ServiceError};
 use crate::model::TaskOwnerKind;
 use crate::store::agent::memory::MemoryFilter;
+use crate::store::agent::search::SearchFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::acp::AcpFilter;
 use crate::store::global::cost::CostFilter;
@@ -56,20 +57,45 @@ impl Service {
                 session,
                 order,
                 cursor,
+                payloads,
                 limit,
-            } => Response::Transcript(
-                self.show_session(agent.as_ref(), &session, order, cursor, limit)
-                    .await?,
-            ),
+            } => {
+                let session = self.find_session(agent.as_ref(), &session).await?;
+                Response::Transcript(
+                    self.show_session(session, order, cursor, limit, payloads)
+                        .await?,
+                )
+            }
+            Request::SessionsEvent {
+                agent,
+                session,
+                event,
+            } => {
+                let session = self.find_session(agent.as_ref(), &session).await?;
+                Response::Event(
+                    self.event(&session.agent_id, &session.session_id, &event)
+                        .await?,
+                )
+            }
             Request::SessionsSearch {
                 text,
                 agent,
                 newest,
+                role,
+                since_ms,
+                until_ms,
                 limit,
-            } => Response::Search(
-                self.search_sessions(&text, agent.as_ref(), newest, limit)
-                    .await?,
-            ),
+            } => {
+                let filter = SearchFilter {
+                    role,
+                    since_ms,
+                    until_ms,
+                };
+                Response::Search(
+                    self.search_sessions(&text, agent.as_ref(), newest, &filter, limit)
+                        .await?,
+                )
+            }
             Request::SessionsAcp {
                 agent,
                 state,
