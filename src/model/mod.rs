@@ -30,6 +30,7 @@ mod recall;
 mod retention;
 mod session;
 mod task;
+mod task_life;
 mod task_record;
 mod tier;
 mod timetable;
@@ -78,6 +79,7 @@ pub use session::{
     SessionScope, SessionStatus,
 };
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
+pub use task_life::{CancelOutcome, NewTask, TaskClaim, TaskEnd};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use timetable::{ScheduleError, Timetable, zone_name};

@@ -190,7 +190,7 @@ impl Service {
                     agent_id: agent,
                     status,
                     without_kind: kind.is_none().then_some(TaskOwnerKind::Cron),
-                    source_id: None,
+                    ..TaskFilter::default()
                 };
                 Response::Tasks(self.list_tasks(&filter, before.as_deref(), limit).await?)
             }
