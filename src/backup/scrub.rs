@@ -96,6 +96,10 @@ const GLOBAL: &[(&str, Decision)] = &[
         "delivery_queue_entries",
         Keep("what was said and to whom, as in transcripts"),
     ),
+    (
+        "commitments",
+        Keep("what agents promised and to whom, as in transcripts"),
+    ),
     ("knowledge_nodes", Keep("what is known: told to be inside")),
     (
         "knowledge_edges",

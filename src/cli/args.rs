@@ -8,8 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, audit, backup, cost, cron, db, delivery, device, flow, init,
-    knowledge, logs, memory, session, status, task,
+    CliError, Context, Exit, agent, audit, backup, commitment, cost, cron, db, delivery, device,
+    flow, init, knowledge, logs, memory, session, status, task,
 };
 
 /// When to use colour.
@@ -91,6 +91,8 @@ pub(crate) enum Command {
     Flows(flow::FlowsCommand),
     #[command(display_order = 17, subcommand)]
     Delivery(delivery::DeliveryCommand),
+    #[command(display_order = 17, subcommand)]
+    Commitments(commitment::CommitmentsCommand),
     #[command(display_order = 18, subcommand)]
     Knowledge(knowledge::KnowledgeCommand),
     #[command(display_order = 19, subcommand)]
@@ -122,6 +124,7 @@ impl Command {
             Self::Logs(args) => args.run(context).await,
             Self::Flows(command) => command.run(context).await,
             Self::Delivery(command) => command.run(context).await,
+            Self::Commitments(command) => command.run(context).await,
             Self::Knowledge(command) => command.run(context).await,
             Self::Audit(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,

@@ -91,8 +91,12 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0015_delivery.sql"),
     ),
     (
+        "commitments",
+        include_str!("../../migrations/global/0016_commitments.sql"),
+    ),
+    (
         "cron_claims",
-        include_str!("../../migrations/global/0016_cron_claims.sql"),
+        include_str!("../../migrations/global/0017_cron_claims.sql"),
     ),
 ];
 

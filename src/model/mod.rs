@@ -11,6 +11,7 @@ mod audit;
 mod backup;
 mod cache;
 mod check;
+mod commitment;
 mod cost;
 mod cron;
 mod delivery;
@@ -51,6 +52,7 @@ pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use cache::{CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES};
 pub use check::{CheckOutcome, TierCheck};
+pub use commitment::{Commitment, CommitmentStatus, NewCommitment};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CRON_STORE, CatchUp, CronJob, CronOrigin, CronPolicy, CronState, Delivery, PayloadKind,

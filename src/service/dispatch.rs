@@ -6,6 +6,7 @@ use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::search::SearchFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::acp::AcpFilter;
+use crate::store::global::commitment::CommitmentFilter;
 use crate::store::global::cost::CostFilter;
 use crate::store::global::delivery_queue::DeliveryFilter;
 use crate::store::global::diagnostic::DiagnosticFilter;
@@ -293,6 +294,25 @@ impl Service {
                 before_ms,
                 is_dry_run,
             } => Response::DeliveriesPruned(self.deliveries().prune(before_ms, is_dry_run).await?),
+            Request::CommitmentsList {
+                status,
+                agent,
+                before,
+                limit,
+            } => {
+                let filter = CommitmentFilter {
+                    status,
+                    agent_id: agent,
+                };
+                let all = self.commitments();
+                Response::Commitments(all.list(&filter, before.as_deref(), limit).await?)
+            }
+            Request::CommitmentsShow { commitment } => {
+                Response::Commitment(Box::new(self.commitments().get(&commitment).await?))
+            }
+            Request::CommitmentsDismiss { commitment } => {
+                Response::Commitment(Box::new(self.commitments().dismiss(&commitment).await?))
+            }
             Request::KnowledgeList {
                 node_type,
                 before,

@@ -17,6 +17,7 @@ mod changes;
 mod check;
 mod checkpoint;
 mod claim;
+mod commitment;
 mod control;
 mod cost;
 mod cron;
@@ -55,6 +56,7 @@ pub use agent::AgentOverview;
 pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};
+pub use commitment::{Commitments, Committed};
 pub use cost::{CostPage, CostReport};
 pub use delivery::{
     Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,

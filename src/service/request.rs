@@ -18,6 +18,7 @@ use crate::model::{
     CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
     RunArtifact, TrajectoryEvent,
 };
+use crate::model::{Commitment, CommitmentStatus};
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
 /// A question to the service.
@@ -410,6 +411,30 @@ pub enum Request {
         /// Count them only.
         is_dry_run: bool,
     },
+    /// What agents have promised, newest first.
+    #[serde(rename = "commitments.list")]
+    CommitmentsList {
+        /// Only those that stand so.
+        status: Option<CommitmentStatus>,
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// Cursor of an earlier page.
+        before: Option<String>,
+        /// Rows of a page.
+        limit: PageLimit,
+    },
+    /// One commitment.
+    #[serde(rename = "commitments.show")]
+    CommitmentsShow {
+        /// Its id.
+        commitment: String,
+    },
+    /// Drop a commitment.
+    #[serde(rename = "commitments.dismiss")]
+    CommitmentsDismiss {
+        /// Its id.
+        commitment: String,
+    },
     /// Nodes of the knowledge graph, newest update first.
     #[serde(rename = "knowledge.list")]
     KnowledgeList {
@@ -627,6 +652,10 @@ pub enum Response {
     DeliveriesRetried(DeliveryRetried),
     /// Messages that were deleted.
     DeliveriesPruned(DeliveryPrune),
+    /// Commitments.
+    Commitments(Page<Commitment>),
+    /// One commitment.
+    Commitment(Box<Commitment>),
     /// Nodes.
     Knowledge(Page<KnowledgeNode>),
     /// One node.

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use zeroclaw::model::{AgentId, AgentStatus, NewTask, TaskOwnerKind, TaskRun};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
+mod commitments;
 mod delivery;
 mod lease;
 mod model;

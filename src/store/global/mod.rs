@@ -4,6 +4,7 @@ pub mod acp;
 pub mod agent;
 pub mod audit;
 pub mod backup;
+pub mod commitment;
 pub mod continuation;
 pub mod cost;
 pub mod cron;

@@ -80,6 +80,10 @@ fn empty_answers_are_empty_values() {
             json!({ "items": [], "next": null }),
         ),
         (&["delivery", "list"], json!({ "items": [], "next": null })),
+        (
+            &["commitments", "list"],
+            json!({ "items": [], "next": null }),
+        ),
         (&["knowledge", "list"], json!({ "items": [], "next": null })),
         (&["audit", "list"], json!({ "items": [], "next": null })),
         (&["backup", "list"], json!([])),

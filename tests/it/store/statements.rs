@@ -336,14 +336,14 @@ fn of_tasks_and_jobs() {
         let claimed = cron::claimed(&mut tx).await.unwrap();
         assert_eq!(claimed.len(), 1);
         assert!(
-            cron::has_run(&mut tx, "j16", "default@1788000139000")
+            cron::has_run(&mut tx, "j17", "default@1788000139000")
                 .await
                 .unwrap()
         );
-        assert!(!cron::has_run(&mut tx, "j16", "default@1").await.unwrap());
+        assert!(!cron::has_run(&mut tx, "j17", "default@1").await.unwrap());
         assert!(cron::due(&mut tx, i64::MAX, 100).await.unwrap().len() < jobs.len());
         cron::unplanned(&mut tx, 0).await.unwrap();
-        cron::trim_runs(&mut tx, "j16", 1).await.unwrap();
+        cron::trim_runs(&mut tx, "j17", 1).await.unwrap();
         for mut job in claimed {
             job.state.claim_task_id = None;
             job.policy.stagger_ms = Some(7);

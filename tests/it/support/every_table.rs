@@ -129,6 +129,14 @@ const GLOBAL: &[(&str, Values)] = &[
             ("may_resend", "1"),
         ],
     ),
+    (
+        "commitments",
+        &[
+            ("agent_id", "'atlas'"),
+            ("status", "'snoozed'"),
+            ("confidence", "0.5"),
+        ],
+    ),
     ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
     ("knowledge_edges", &[]),
     ("audit_events", &[("agent_id", "'atlas'")]),

@@ -2,10 +2,11 @@
 
 use zeroclaw::db::WriteTx;
 use zeroclaw::model::{
-    AuditEvent, DeliveryRoute, FlowEvent, FlowProposal, FlowRun, FlowStatus, KnowledgeEdge,
-    KnowledgeNode, NewDelivery, PairedDevice, ProposalStatus, TokenHash, TokenStatus,
+    AuditEvent, Commitment, CommitmentStatus, DeliveryRoute, FlowEvent, FlowProposal, FlowRun,
+    FlowStatus, KnowledgeEdge, KnowledgeNode, NewCommitment, NewDelivery, PairedDevice,
+    ProposalStatus, TokenHash, TokenStatus,
 };
-use zeroclaw::store::global::{audit, delivery_queue, device, flow, knowledge};
+use zeroclaw::store::global::{audit, commitment, delivery_queue, device, flow, knowledge};
 
 use super::{HOSTILE, START_MS};
 
@@ -15,6 +16,7 @@ pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     flow::insert_events(tx, &[vote()]).await.unwrap();
     flow::upsert_proposal(tx, &proposal()).await.unwrap();
     message(tx).await;
+    commitment::insert_new(tx, &promise()).await.unwrap();
     knowledge::upsert_node(tx, &node()).await.unwrap();
     knowledge::insert_edges(tx, &[edge()]).await.unwrap();
     audit::insert(tx, &[recall()]).await.unwrap();
@@ -45,6 +47,43 @@ async fn message(tx: &mut WriteTx<'_>) {
     let new = NewDelivery::new(route, serde_json::json!({ "text": HOSTILE }).to_string());
     let done = delivery_queue::insert_new(tx, "message-1", "outbound", &new, START_MS).await;
     assert!(done.unwrap());
+}
+
+fn promise() -> Commitment {
+    Commitment {
+        id: "commitment-1".to_owned(),
+        status: CommitmentStatus::Pending,
+        what: NewCommitment {
+            agent_id: super::agent("atlas"),
+            session_key: "matrix:home".to_owned(),
+            channel: "matrix.home".to_owned(),
+            account_id: None,
+            recipient_id: Some(HOSTILE.to_owned()),
+            thread_id: None,
+            sender_id: None,
+            kind: "open_loop".to_owned(),
+            sensitivity: "routine".to_owned(),
+            source: "agent_promise".to_owned(),
+            reason: HOSTILE.to_owned(),
+            suggested_text: HOSTILE.to_owned(),
+            dedupe_key: "tide".to_owned(),
+            confidence: 0.75,
+            due_earliest_ms: START_MS,
+            due_latest_ms: START_MS + 1_000,
+            due_timezone: "Europe/Lisbon".to_owned(),
+            source_message_id: None,
+            source_run_id: None,
+        },
+        created_at_ms: START_MS,
+        updated_at_ms: START_MS,
+        attempts: 0,
+        last_attempt_at_ms: None,
+        sent_at_ms: None,
+        dismissed_at_ms: None,
+        snoozed_until_ms: None,
+        expired_at_ms: None,
+        detail_json: None,
+    }
 }
 
 fn run() -> FlowRun {

@@ -1,4 +1,4 @@
--- 0016: what a scheduler needs: the run a job is in, the occurrence it came to, and what is to happen when runs are
+-- 0017: what a scheduler needs: the run a job is in, the occurrence it came to, and what is to happen when runs are
 -- missed or fail.
 -- Why: an occurrence runs once, whatever crashes. So the run, the claim and the next time change in one transaction, and
 -- the run's row names the process that does it.
