@@ -1,6 +1,6 @@
 //! Runs of procedures and what they propose.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::InDb;
 use super::{Service, ServiceError};
@@ -8,7 +8,7 @@ use crate::model::{FlowEvent, FlowProposal, FlowRun, FlowStatus, MAX_PAGE, Page,
 use crate::store::global::flow;
 
 /// A run, what happened in it, and what it proposes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowOverview {
     /// The run, with its whole state.
     pub run: FlowRun,

@@ -12,6 +12,7 @@ mod backup;
 mod cli;
 mod control;
 mod cron;
+mod daemon;
 mod data;
 mod db;
 mod doctor;
