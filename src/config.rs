@@ -18,11 +18,13 @@ use section::{Section, Warnings};
 
 pub use access::FileAccess;
 pub use grants::MemoryGrant;
+pub use http::HttpConfig;
 pub use retention::Retention;
 pub use scheduler::SchedulerConfig;
 
 mod access;
 mod grants;
+mod http;
 mod retention;
 mod scheduler;
 mod section;
@@ -93,6 +95,8 @@ pub struct Config {
     pub durability: Durability,
     /// By which rules sessions go.
     pub retention: Retention,
+    /// Where the daemon answers over HTTP; `None` for nowhere.
+    pub http: Option<HttpConfig>,
     /// Kind of memory store of all agents that do not say otherwise.
     pub memory_backend: String,
     /// Agent that heartbeats run as.
@@ -113,6 +117,7 @@ impl fmt::Debug for Config {
             .field("agents", &self.agents)
             .field("durability", &self.durability)
             .field("retention", &self.retention)
+            .field("http", &self.http)
             .field("memory_backend", &self.memory_backend)
             .field("heartbeat_agent", &self.heartbeat_agent)
             .field("cron", &self.cron.keys())
@@ -247,6 +252,9 @@ impl Config {
             durability: state
                 .as_ref()
                 .map_or(Durability::Full, |state| durability(state, &mut warnings)),
+            http: state
+                .as_ref()
+                .and_then(|state| http::http(state, &mut warnings)),
             retention: state.map_or_else(Retention::default, |state| {
                 Retention::read(&state, &mut warnings)
             }),

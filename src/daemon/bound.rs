@@ -10,6 +10,10 @@ pub(super) const MAX_ANSWER_BYTES: usize = 512 * 1024 * 1024;
 pub(super) const MAX_CLIENTS: usize = 256;
 /// Requests of one client that are worked on at once; the next is read when one of them is done.
 pub(super) const MAX_CALLS: usize = 64;
+/// Requests over HTTP that are worked on at once; the next is told to come again.
+pub(super) const MAX_HTTP_CALLS: usize = 64;
+/// Streams of events over HTTP.
+pub(super) const MAX_HTTP_STREAMS: usize = 64;
 /// Messages that wait for one client to read them.
 pub(super) const MAX_WAITING: usize = 64;
 /// Subscriptions of one client.

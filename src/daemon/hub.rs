@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::events::{Event, Events};
+use super::upkeep::WRITES;
 use super::wire::{Call, RpcError, json_of};
 use crate::model::ErrorKind;
 use crate::service::{Request, Service, ServiceError};
@@ -132,6 +133,18 @@ impl Hub {
         });
     }
 
+    /// Whether something of that name fails.
+    pub(super) fn has_problem(&self, what: &str) -> bool {
+        lock(&self.problems).contains_key(what)
+    }
+
+    /// Remembers that writes fail, where an error says so: full, read-only.
+    pub(super) fn note_failure(&self, error: &ServiceError) {
+        if error.kind() == ErrorKind::NoSpace {
+            self.set_problem(WRITES, Some(format!("writes fail: {error}")));
+        }
+    }
+
     /// Reads the configuration anew.
     pub(super) fn reload(&self) -> Result<u64, ServiceError> {
         let read = self.service.reload();
@@ -162,14 +175,13 @@ impl Hub {
         }
     }
 
-    async fn ask(&self, request: Request) -> Result<String, RpcError> {
+    /// Asks the service; gives JSON.
+    pub(super) async fn ask(&self, request: Request) -> Result<String, RpcError> {
         let answered = AssertUnwindSafe(Box::pin(self.service.dispatch(request))).catch_unwind();
         match answered.await {
             Ok(Ok(response)) => Ok(json_of(&response)),
             Ok(Err(error)) => {
-                if error.kind() == ErrorKind::NoSpace {
-                    self.set_problem("writes", Some(format!("writes fail: {error}")));
-                }
+                self.note_failure(&error);
                 Err((&error).into())
             }
             Err(_) => Err(RpcError::panicked()),

@@ -7,22 +7,23 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::DaemonError;
 use super::connection;
 use super::events::Event;
+use super::http::Http;
 use super::hub::{Health, Hub};
+use super::notify;
 use super::socket::Socket;
+use super::upkeep::keep_up;
 use crate::clock::Clock;
 use crate::fs::process::raise_open_files_limit;
 use crate::service::{HeldLease, Service};
 
 /// Open files a daemon wants to be allowed: clients, and agents with their logs.
 const OPEN_FILES: u64 = 4_096;
-/// How often the control plane is told that this daemon lives.
-const BEAT: Duration = Duration::from_secs(60);
 /// How often the socket's name is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
@@ -49,7 +50,7 @@ impl Default for Options {
 pub struct Daemon {
     hub: Arc<Hub>,
     socket: Socket,
-    lease: HeldLease,
+    lease: Option<HeldLease>,
     signals: Signals,
     options: Options,
 }
@@ -112,7 +113,7 @@ impl Daemon {
         Ok(Self {
             hub: Arc::new(Hub::new(service)),
             socket,
-            lease,
+            lease: Some(lease),
             signals,
             options,
         })
@@ -136,21 +137,31 @@ impl Daemon {
     /// Says whether everything that had begun was finished.
     pub async fn run(mut self) -> bool {
         let pump = tokio::spawn(pump(Arc::clone(&self.hub)));
+        let lease = self.lease.take();
+        let upkeep = lease.map(|lease| tokio::spawn(keep_up(Arc::clone(&self.hub), lease)));
         let mut clients = JoinSet::new();
-        self.serve(&mut clients).await;
+        let mut http = Http::settle(None, &self.hub).await;
+        notify::ready();
+        http = self.serve(&mut clients, http).await;
 
         tracing::info!("draining");
+        notify::stopping();
         self.hub.draining.send_replace(true);
         let drained = tokio::select! {
             drained = timeout(self.options.drain, join(&mut clients)) => drained.is_ok(),
             () = self.signals.stop() => false,
         };
         clients.shutdown().await;
+        if let Some(http) = http {
+            http.end().await;
+        }
         pump.abort();
         let _ = pump.await;
         // The name goes before the lock does: whoever comes next finds none or their own.
         drop(self.socket);
-        if let Err(error) = self.lease.release().await {
+        if let Some(Ok(lease)) = join_one(upkeep).await
+            && let Err(error) = lease.release().await
+        {
             tracing::warn!(%error, "the lease stays; the next daemon sees that it is void");
         }
         match alone(self.hub).await {
@@ -161,15 +172,13 @@ impl Daemon {
     }
 
     /// Takes clients until a signal says stop.
-    async fn serve(&mut self, clients: &mut JoinSet<()>) {
-        let mut beat = interval(BEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    async fn serve(&mut self, clients: &mut JoinSet<()>, mut http: Option<Http>) -> Option<Http> {
         let mut look = interval(LOOK_AFTER);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 heard = self.signals.next() => match heard {
-                    Heard::Stop => return,
+                    Heard::Stop => return http,
                     Heard::Reload => {
                         // Told in health and in the log.
                         let _ = self.hub.reload();
@@ -186,13 +195,12 @@ impl Daemon {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
-                _ = beat.tick() => {
-                    if let Err(error) = self.lease.beat().await {
-                        tracing::warn!(%error, "the lease was not renewed");
-                    }
-                }
                 _ = look.tick() => {
                     while clients.try_join_next().is_some() {}
+                    http = Http::settle(http.take(), &self.hub).await;
+                    if notify::is_watched() {
+                        notify::alive();
+                    }
                     match self.socket.restore() {
                         Ok(true) => tracing::warn!(path = %self.socket.path().display(), "the socket was deleted; it is there again"),
                         Ok(false) => {}
@@ -226,6 +234,13 @@ async fn alone(mut hub: Arc<Hub>) -> Option<Hub> {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     None
+}
+
+async fn join_one<T>(task: Option<JoinHandle<T>>) -> Option<Result<T, JoinError>> {
+    match task {
+        Some(task) => Some(task.await),
+        None => None,
+    }
 }
 
 async fn join(clients: &mut JoinSet<()>) {

@@ -15,10 +15,13 @@ mod client;
 mod connection;
 mod error;
 mod events;
+mod http;
 mod hub;
 mod lifecycle;
 mod lines;
+mod notify;
 mod socket;
+mod upkeep;
 mod wire;
 
 pub use client::{Client, ClientError};

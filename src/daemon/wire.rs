@@ -99,6 +99,10 @@ impl RpcError {
         Self::new(INTERNAL_ERROR, ErrorKind::Internal, "a defect stopped this")
     }
 
+    pub(super) fn refused(message: impl Into<String>) -> Self {
+        Self::new(code_of(ErrorKind::Refused), ErrorKind::Refused, message)
+    }
+
     pub(super) fn busy(message: impl Into<String>) -> Self {
         Self::new(code_of(ErrorKind::Busy), ErrorKind::Busy, message)
     }

@@ -18,6 +18,7 @@ mod open;
 mod options;
 mod rows;
 mod snapshot;
+mod tidy;
 mod tx;
 mod undone;
 mod writer;

@@ -215,6 +215,11 @@ impl Db {
         &self.tier
     }
 
+    /// Whether it was opened for writing.
+    pub(super) fn is_writer(&self) -> bool {
+        self.writer.is_some()
+    }
+
     /// Its schema version: the newest when opened for writing, what is there when looked at.
     #[must_use]
     pub fn version(&self) -> i64 {
@@ -349,7 +354,7 @@ async fn prepare(
 }
 
 /// `ConnectOptions::connect` without its trait in every caller.
-trait ConnectHere {
+pub(super) trait ConnectHere {
     async fn connect_here(self) -> Result<SqliteConnection, sqlx::Error>;
 }
 

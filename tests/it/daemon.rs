@@ -1,6 +1,8 @@
 //! The daemon from outside: who owns a root, what the socket says, how it ends.
 
+mod described;
 mod host;
+mod http;
 mod load;
 mod owner;
 mod refusal;

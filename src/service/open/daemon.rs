@@ -1,6 +1,7 @@
 //! Opening a root as its daemon: at once, or refused at once with the name of who has it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{LOCK_WAIT, Service, is_initialised};
@@ -47,6 +48,24 @@ impl Service {
             return Err(missing());
         }
         Self::init_under(lock, HolderKind::Daemon, layout, clock).await
+    }
+
+    /// Keeps the databases that are open in order: logs folded in, free pages given back, statistics refreshed.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] of the first that fails; the others are kept in order all the same.
+    pub async fn tidy(&self) -> Result<(), ServiceError> {
+        let open = self.tiers.agents.lock().await;
+        let mut all = vec![Arc::clone(&self.tiers.global)];
+        all.extend(open.iter().map(|(_, db)| Arc::clone(db)));
+        drop(open);
+        let mut first = Ok(());
+        for db in all {
+            let done = db.tidy().await;
+            first = first.and(done);
+        }
+        Ok(first?)
     }
 
     /// Says in the control plane itself who serves it, unless somebody who lives is written there already.

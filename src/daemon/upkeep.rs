@@ -1,0 +1,156 @@
+//! What a daemon does by itself, off the request path: each step bounded, one after the other.
+//!
+//! A step that fails is told and comes again with its turn; it stops no other. Nothing here decides anything: what is to
+//! be swept, ended or sent is for the use cases to say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::hub::Hub;
+use crate::model::AgentId;
+use crate::service::{HeldLease, Request, Response, ServiceError};
+
+/// How often the loop looks what is due.
+const TICK: Duration = Duration::from_secs(5);
+/// What dead processes left: tasks, messages.
+const SWEEP: Duration = Duration::from_secs(30);
+/// What has expired in the agents' databases.
+const EXPIRE: Duration = Duration::from_secs(60 * 60);
+/// Logs folded in, free pages given back, statistics for the planner.
+const TIDY: Duration = Duration::from_secs(10 * 60);
+/// The control plane is told that this daemon lives.
+const BEAT: Duration = Duration::from_secs(60);
+/// Goes that one agent's expired rows may take at a time; the rest comes next time.
+const MAX_GOES: usize = 100;
+
+/// When something is due.
+struct Due {
+    every: Duration,
+    next: Instant,
+}
+
+impl Due {
+    fn at_once(every: Duration) -> Self {
+        Self {
+            every,
+            next: Instant::now(),
+        }
+    }
+
+    fn later(every: Duration) -> Self {
+        Self {
+            every,
+            next: Instant::now() + every,
+        }
+    }
+
+    fn is_now(&mut self) -> bool {
+        let is_due = self.next <= Instant::now();
+        if is_due {
+            self.next = Instant::now() + self.every;
+        }
+        is_due
+    }
+}
+
+/// Works until the daemon drains, and gives the lease back to who ends it.
+pub(super) async fn keep_up(hub: Arc<Hub>, lease: HeldLease) -> HeldLease {
+    let mut draining = hub.draining.subscribe();
+    tokio::select! {
+        () = work(&hub, &lease) => {}
+        _ = draining.wait_for(|is_draining| *is_draining) => {}
+    }
+    lease
+}
+
+async fn work(hub: &Hub, lease: &HeldLease) {
+    recover(hub).await;
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut sweep = Due::at_once(SWEEP);
+    let mut expire = Due::at_once(EXPIRE);
+    let mut tidy = Due::later(TIDY);
+    let mut beat = Due::later(BEAT);
+    loop {
+        tick.tick().await;
+        // Where writes fail, this is the write that shows when they work again.
+        if beat.is_now() || hub.has_problem(WRITES) {
+            match lease.beat().await {
+                Ok(()) => hub.set_problem(WRITES, None),
+                Err(error) => told::<()>(hub, "lease", Err(error)),
+            }
+        }
+        if sweep.is_now() {
+            told(hub, "tasks", hub.service.sweep_tasks().await);
+            told(hub, "delivery", hub.service.deliveries().sweep().await);
+        }
+        if expire.is_now() {
+            for agent in agents(hub).await {
+                expire_one(hub, &agent).await;
+            }
+        }
+        if tidy.is_now() {
+            told(hub, "tidy", hub.service.tidy().await);
+        }
+    }
+}
+
+/// Name of the problem that writes fail.
+pub(super) const WRITES: &str = "writes";
+
+/// Closes turns whose owner died with the daemon before. An agent that cannot be opened is named in health.
+async fn recover(hub: &Hub) {
+    let mut broken = Vec::new();
+    for agent in agents(hub).await {
+        match hub.service.close_dead_turns(&agent).await {
+            Ok(closed) if closed.is_empty() => {}
+            Ok(closed) => {
+                tracing::info!(%agent, turns = closed.len(), "closed as interrupted");
+            }
+            Err(error @ ServiceError::Open(_)) => {
+                broken.push(format!("agent {agent}: {error}"));
+            }
+            Err(error) => tracing::warn!(%agent, %error, "turns of before were not looked at"),
+        }
+    }
+    let problem = (!broken.is_empty()).then(|| broken.join("; "));
+    hub.set_problem("agents", problem);
+}
+
+async fn agents(hub: &Hub) -> Vec<AgentId> {
+    match hub.service.dispatch(Request::AgentsList).await {
+        Ok(Response::Agents(agents)) => agents.into_iter().map(|agent| agent.agent_id).collect(),
+        Ok(_) => Vec::new(),
+        Err(error) => {
+            tracing::warn!(%error, "agents are not looked after");
+            Vec::new()
+        }
+    }
+}
+
+async fn expire_one(hub: &Hub, agent: &AgentId) {
+    for _ in 0..MAX_GOES {
+        match hub.service.expire_cache(agent).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => return tracing::debug!(%agent, %error, "its cache stays"),
+        }
+    }
+    for _ in 0..MAX_GOES {
+        match hub.service.expire_memories(agent).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => return tracing::debug!(%agent, %error, "its memories stay"),
+        }
+    }
+}
+
+/// Says what failed, and notes where it was for want of room.
+fn told<T>(hub: &Hub, step: &'static str, done: Result<T, ServiceError>) {
+    if let Err(error) = done {
+        hub.note_failure(&error);
+        tracing::debug!(step, %error, "comes again");
+    }
+}

@@ -1,0 +1,130 @@
+//! `docs/rpc.md` is made from the code, and says what it says.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::host::{Host, fresh};
+
+const INTRODUCTION: &str = "\
+# What the daemon understands
+
+Made from `src/service/request.rs`; `ZEROCLAW_BLESS=1 cargo test --test it daemon::described` makes it anew.
+
+JSON-RPC 2.0 on the socket, one message a line, at most 64 MiB. `initialize` comes first, and tells protocol, limits and methods:
+
+```json
+{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocol\":1}}
+{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"agents.list\"}
+```
+
+Answers come in the order in which they are ready; whoever wants one thing after the other waits for the answer. What a write
+answers is on disk. A result is what the command of that name prints with `--json`: see [cli-json.md](cli-json.md).
+
+An error has JSON-RPC's code, or -32000 less the exit code of the command that fails so (-32004 busy, -32009 not found), and in
+`data` the `kind`, the `causes` and a `hint`.
+
+| of the connection | parameters | what it does |
+|---|---|---|
+| `initialize` | `protocol` | the first word |
+| `$/cancel` | `id` | forgets a call under way; a write that had begun is done all the same |
+| `events.subscribe` | `agent`, `session`, `cursor` | tells what happens from now on, or behind a cursor, as `event` notifications |
+| `events.unsubscribe` | `subscription` | no more of it |
+| `health` | | how the daemon is |
+| `config.reload` | | reads the configuration anew; gives its generation |
+
+An `event` notification holds `subscription`, `cursor` and `event`: `session.appended` (with `last_seq`), `session.moved`,
+`session.changed`, `session.deleted`, `health`, `reloaded`, or `gap`: `missed` events are gone, `null` where nobody knows how many. It
+says that there is something new; the rows say what.
+
+Over HTTP, where `[state.http]` has `listen = \"127.0.0.1:42680\"`: `POST /rpc` takes one call, `GET /api/status`, `GET /api/events`
+(server-sent, `agent`, `session` and `cursor` as in `events.subscribe`, ids are cursors), `POST /admin/reload`, each with
+`Authorization: Bearer` and the token of a paired device; `GET /health` without. An address that others reach needs
+`allow_remote = true`, and a paired device.
+
+";
+
+/// The table of methods, from the text of the type.
+fn methods(source: &str) -> String {
+    let body = source.split_once("pub enum Request {").unwrap().1;
+    let body = body.split_once("\n}\n").unwrap().0;
+    let (mut told, mut doc, mut method, mut fields) =
+        (String::new(), Vec::new(), String::new(), Vec::new());
+    let mut inside = false;
+    let mut of_field = Vec::new();
+    for line in body.lines() {
+        let word = line.trim();
+        let depth = line.len() - line.trim_start().len();
+        if depth == 4 && word.starts_with("///") {
+            doc.push(word.trim_start_matches("///").trim().to_owned());
+        } else if let Some(rest) = word.strip_prefix("#[serde(rename = \"") {
+            if depth == 4 {
+                method = rest.split('"').next().unwrap().to_owned();
+            }
+        } else if inside && depth == 8 && word.starts_with("///") {
+            of_field.push(word.trim_start_matches("///").trim().to_owned());
+        } else if inside && depth == 8 && !word.starts_with('#') && word.contains(": ") {
+            let (name, kind) = word.trim_end_matches(',').split_once(": ").unwrap();
+            fields.push(format!(
+                "- `{name}` ({}): {}",
+                kind.replace("Option<", "optional ").replace('>', ""),
+                of_field.join(" ")
+            ));
+            of_field.clear();
+        } else if depth == 4 && word.ends_with('{') {
+            inside = true;
+        }
+        let is_unit = !inside && word.starts_with(char::is_uppercase) && word.ends_with(',');
+        if depth == 4 && (word == "}," || is_unit) {
+            writeln!(told, "## `{method}`\n\n{}\n", doc.join(" ")).unwrap();
+            if !fields.is_empty() {
+                writeln!(told, "{}\n", fields.join("\n")).unwrap();
+            }
+            doc.clear();
+            fields.clear();
+            inside = false;
+        }
+    }
+    told
+}
+
+#[test]
+fn the_description_of_the_methods_is_that_of_the_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = std::fs::read_to_string(root.join("src/service/request.rs")).unwrap();
+    let wanted = format!("{INTRODUCTION}{}", methods(&source).trim_end()) + "\n";
+    let path = root.join("docs/rpc.md");
+    if std::env::var_os("ZEROCLAW_BLESS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+
+    let told = std::fs::read_to_string(&path).unwrap_or_default();
+
+    assert!(told == wanted, "docs/rpc.md is old: see its first lines");
+}
+
+#[test]
+fn every_method_that_is_described_is_known_and_the_other_way_round() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = std::fs::read_to_string(root.join("src/service/request.rs")).unwrap();
+    let described: Vec<_> = methods(&source)
+        .lines()
+        .filter_map(|line| line.strip_prefix("## `"))
+        .map(|line| line.trim_end_matches('`').to_owned())
+        .collect();
+    let sandbox = fresh();
+    let host = Host::start(&sandbox);
+
+    let hello = host.stranger().call("initialize", json!({})).unwrap();
+
+    assert_eq!(hello["methods"], json!(described));
+    // Each is understood: what is wrong with an empty call is its parameters or what is there, never its name.
+    let mut caller = host.caller();
+    for method in &described {
+        if let Err(error) = caller.call(method, json!({})) {
+            assert_ne!(error["code"], -32_601, "{method}: {error}");
+        }
+    }
+    host.stop();
+}
