@@ -98,39 +98,6 @@ pub(crate) fn beside(session_id: &str, sequence: &[MessageDigest]) -> String {
     stable_uuid(&[b"beside", session_id.as_bytes(), &all])
 }
 
-/// The host's IANA zone: `TZ`, else what `/etc/localtime` or `/etc/timezone` name, else UTC.
-pub(crate) fn host_zone() -> String {
-    let from_env = std::env::var("TZ")
-        .ok()
-        .map(|tz| tz.trim_start_matches(':').to_owned());
-    let from_link = || {
-        let target = std::fs::canonicalize("/etc/localtime").ok()?;
-        let text = target.to_str()?;
-        text.split_once("/zoneinfo/")
-            .map(|(_, zone)| zone.to_owned())
-    };
-    let from_file = || {
-        std::fs::read_to_string("/etc/timezone")
-            .ok()
-            .map(|text| text.trim().to_owned())
-    };
-    from_env
-        .filter(|tz| is_zone(tz))
-        .or_else(|| from_link().filter(|tz| is_zone(tz)))
-        .or_else(|| from_file().filter(|tz| is_zone(tz)))
-        .unwrap_or_else(|| "UTC".to_owned())
-}
-
-fn is_zone(text: &str) -> bool {
-    let is_name = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic())
-            && part
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'))
-    };
-    text == "UTC" || (text.contains('/') && text.split('/').all(is_name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

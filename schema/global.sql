@@ -328,6 +328,25 @@ CREATE TABLE cron_jobs (
     job_json             TEXT    NOT NULL,
     created_at_ms        INTEGER NOT NULL,
     updated_at_ms        INTEGER NOT NULL,
+    -- Up to which occurrence the job was run or passed over; earlier ones never run again, also when the clock goes back.
+    last_occurrence_at_ms INTEGER,
+    -- The run it is in; that row of `task_runs` names the process. NULL while it is in none.
+    claim_task_id        TEXT,
+    -- What happens to occurrences that were missed; NULL as the configuration says.
+    catch_up             TEXT    CHECK (catch_up IN ('skip', 'once', 'all')),
+    -- How old an occurrence may be to be caught up on; NULL for the policy's own bound.
+    catch_up_window_ms   INTEGER CHECK (catch_up_window_ms IS NULL OR catch_up_window_ms > 0),
+    -- Longest run of a command; NULL for the usual.
+    timeout_ms           INTEGER CHECK (timeout_ms IS NULL OR timeout_ms > 0),
+    -- Runs kept; 0 keeps all, NULL as the configuration says.
+    runs_kept            INTEGER CHECK (runs_kept IS NULL OR runs_kept >= 0),
+    -- Failures in a row, and from how many on somebody is told, where, and how often at most.
+    consecutive_failures INTEGER NOT NULL DEFAULT 0 CHECK (consecutive_failures >= 0),
+    failure_alert_after  INTEGER CHECK (failure_alert_after IS NULL OR failure_alert_after > 0),
+    failure_alert_channel TEXT,
+    failure_alert_to     TEXT,
+    failure_alert_cooldown_ms INTEGER CHECK (failure_alert_cooldown_ms IS NULL OR failure_alert_cooldown_ms >= 0),
+    failure_alerted_at_ms INTEGER,
     PRIMARY KEY (store_key, job_id),
     CHECK (enabled = 0 OR agent_id IS NOT NULL),
     CHECK (schedule_kind <> 'cron' OR schedule_expr IS NOT NULL),
@@ -340,6 +359,11 @@ CREATE INDEX cron_jobs_due ON cron_jobs (next_run_at_ms, job_id)
     WHERE enabled = 1 AND next_run_at_ms IS NOT NULL;
 -- Serves: jobs of one agent.
 CREATE INDEX cron_jobs_by_agent ON cron_jobs (agent_id, job_id);
+-- Serves: jobs that are in a run.
+CREATE INDEX cron_jobs_claimed ON cron_jobs (claim_task_id) WHERE claim_task_id IS NOT NULL;
+-- Keeps: one run for an occurrence of a job.
+CREATE UNIQUE INDEX task_runs_by_occurrence ON task_runs (source_id, idempotency_key)
+    WHERE owner_kind = 'cron' AND idempotency_key IS NOT NULL;
 
 -- Devices
 -- -------

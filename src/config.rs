@@ -20,11 +20,13 @@ pub use access::FileAccess;
 pub use grants::MemoryGrant;
 pub use http::HttpConfig;
 pub use retention::Retention;
+pub use scheduler::SchedulerConfig;
 
 mod access;
 mod grants;
 mod http;
 mod retention;
+mod scheduler;
 mod section;
 
 /// The newest shape this release knows; newer files are read as far as they parse.
@@ -101,6 +103,8 @@ pub struct Config {
     pub heartbeat_agent: Option<String>,
     /// Declarative cron jobs by id, as written.
     pub cron: BTreeMap<String, Table>,
+    /// How scheduled jobs run.
+    pub scheduler: SchedulerConfig,
     /// What was left out, by key and reason.
     pub warnings: Vec<String>,
 }
@@ -117,6 +121,7 @@ impl fmt::Debug for Config {
             .field("memory_backend", &self.memory_backend)
             .field("heartbeat_agent", &self.heartbeat_agent)
             .field("cron", &self.cron.keys())
+            .field("scheduler", &self.scheduler)
             .field("warnings", &self.warnings)
             .finish()
     }
@@ -260,6 +265,7 @@ impl Config {
             cron: root
                 .section("cron", &mut warnings)
                 .map_or_else(BTreeMap::new, |cron| cron_jobs(&cron, &mut warnings)),
+            scheduler: scheduler::scheduler(&root, &mut warnings),
             warnings: warnings.0,
         }
     }

@@ -125,6 +125,11 @@ const CRON_JOBS: &[Scrub] = &[
         what: "the address of a webhook, which opens it to whoever has it: enter it again",
     },
     Scrub {
+        column: "failure_alert_to",
+        only: Some(("failure_alert_channel", "webhook")),
+        what: "the address of a webhook for alerts, which opens it to whoever has it: enter it again",
+    },
+    Scrub {
         column: "job_json",
         only: None,
         what: "the definition as it came in, with addresses of webhooks; the columns beside it hold the job",

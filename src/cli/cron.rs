@@ -9,7 +9,22 @@ use super::output::{Column, Table, or_dash, span, time};
 use super::task::status;
 use super::{CliError, Context, Exit, ask};
 
-/// Show scheduled jobs and their runs
+mod change;
+mod run;
+mod show;
+
+/// What changing commands can end with.
+const EXITS: [Exit; 7] = [
+    Exit::NotInitialised,
+    Exit::Busy,
+    Exit::NewerSchema,
+    Exit::Damaged,
+    Exit::NoSpace,
+    Exit::NotFound,
+    Exit::Refused,
+];
+
+/// Make, show and run scheduled jobs
 #[derive(Debug, Subcommand)]
 pub(crate) enum CronCommand {
     /// List jobs
@@ -18,6 +33,42 @@ pub(crate) enum CronCommand {
     /// List runs, newest first
     #[command(after_long_help = Exit::help_of_look())]
     Runs(RunsArgs),
+    /// Show all of a job
+    #[command(after_long_help = Exit::help_of_named())]
+    Show(change::JobArgs),
+    /// Make a job
+    ///
+    /// A command runs in the agent's workspace, with a small environment, for a bounded time; 64 KiB of its
+    /// output are kept. What is for the agent itself waits for a worker.
+    #[command(after_long_help = Exit::help_of(&EXITS))]
+    Add(Box<change::AddArgs>),
+    /// Change a job
+    ///
+    /// Another schedule is planned from now on. A job of the configuration is changed there.
+    #[command(after_long_help = Exit::help_of(&EXITS))]
+    Edit(Box<change::EditArgs>),
+    /// Switch a job off, until it is resumed
+    #[command(after_long_help = Exit::help_of(&EXITS))]
+    Pause(change::JobArgs),
+    /// Switch a job on, from its next time on
+    #[command(after_long_help = Exit::help_of(&EXITS))]
+    Resume(change::JobArgs),
+    /// Remove a job; its runs stay to be seen
+    #[command(after_long_help = Exit::help_of(&EXITS))]
+    Remove(change::RemoveArgs),
+    /// Run a job now, on or off
+    ///
+    /// A command is run to its end, and its result shown; all else is left to a worker. Its schedule stays
+    /// as it is.
+    #[command(after_long_help = Exit::help_of(&[&EXITS[..], &[Exit::Findings]].concat()))]
+    Run(change::JobArgs),
+    /// Run all that is due, once
+    ///
+    /// For a timer of the system, every minute for example. Brings declared jobs in line with the
+    /// configuration, records runs whose process is gone, runs commands that are due, and leaves jobs of agents to
+    /// a worker. Several may run at the same time, beside a daemon too: each time of a job runs once.
+    #[command(after_long_help = Exit::help_of(&[&EXITS[..], &[Exit::Findings]].concat()))]
+    Tick(run::TickArgs),
 }
 
 #[derive(Args, Debug)]
@@ -45,6 +96,14 @@ impl CronCommand {
         match self {
             Self::List(args) => list(context, args).await,
             Self::Runs(args) => runs(context, args).await,
+            Self::Show(args) => show::show(context, args).await,
+            Self::Add(args) => change::add(context, *args).await,
+            Self::Edit(args) => change::edit(context, *args).await,
+            Self::Pause(args) => change::pause(context, args).await,
+            Self::Resume(args) => change::resume(context, args).await,
+            Self::Remove(args) => change::remove(context, args).await,
+            Self::Run(args) => run::run(context, args).await,
+            Self::Tick(args) => run::tick(context, args).await,
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod layout;
 pub mod lock;
 pub mod process;
 pub mod space;
+mod zone;
 
 pub use beneath::{Beneath, Found, Taken};
 pub use error::{FsError, FsErrorKind};
@@ -20,3 +21,4 @@ pub use holder::database_writer;
 pub use layout::{Layout, RootError, resolve_root, sidecars};
 pub use lock::{FileLock, Holder, HolderKind, LockError, LockText, RootLock, SharedLock};
 pub use space::FilesystemKind;
+pub use zone::host_zone;

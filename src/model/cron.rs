@@ -121,6 +121,59 @@ impl Default for Delivery {
     }
 }
 
+/// The set of jobs that this release makes and reconciles.
+pub const CRON_STORE: &str = "default";
+
+/// What happens to occurrences that nobody ran when they were due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchUp {
+    /// They are passed over, with a record.
+    Skip,
+    /// The last of them runs, the others are passed over with a record.
+    Once,
+    /// Each runs, in order.
+    All,
+}
+
+text_enum!(CatchUp { Skip => "skip", Once => "once", All => "all" });
+
+/// How a job is run; `None` is what the configuration, or this release, does by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CronPolicy {
+    /// Widest delay of a run, milliseconds; each job has its own place in it, always the same.
+    pub stagger_ms: Option<i64>,
+    /// What happens to missed occurrences.
+    pub catch_up: Option<CatchUp>,
+    /// How old a missed occurrence may be to run, milliseconds.
+    pub catch_up_window_ms: Option<i64>,
+    /// Longest run of a command, milliseconds.
+    pub timeout_ms: Option<i64>,
+    /// Runs kept; 0 keeps all.
+    pub runs_kept: Option<i64>,
+    /// Failures in a row from which on somebody is told.
+    pub failure_alert_after: Option<i64>,
+    /// Channel they are told on; `None` where the job's own delivery is meant.
+    pub failure_alert_channel: Option<String>,
+    /// Target on that channel.
+    pub failure_alert_to: Option<String>,
+    /// Shortest time between two alerts, milliseconds.
+    pub failure_alert_cooldown_ms: Option<i64>,
+}
+
+/// Where a job stands; kept by the scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CronState {
+    /// Up to which occurrence it was run or passed over.
+    pub last_occurrence_at_ms: Option<i64>,
+    /// The run it is in.
+    pub claim_task_id: Option<String>,
+    /// Failures in a row.
+    pub consecutive_failures: i64,
+    /// When somebody was last told of them.
+    pub failure_alerted_at_ms: Option<i64>,
+}
+
 /// A scheduled job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CronJob {
@@ -172,4 +225,10 @@ pub struct CronJob {
     pub created_at_ms: i64,
     /// When it last changed.
     pub updated_at_ms: i64,
+    /// How it is run.
+    #[serde(flatten)]
+    pub policy: CronPolicy,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub state: CronState,
 }

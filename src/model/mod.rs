@@ -34,6 +34,7 @@ mod task;
 mod task_life;
 mod task_record;
 mod tier;
+mod timetable;
 mod tool_artifact;
 mod trajectory;
 mod transcript;
@@ -54,7 +55,8 @@ pub use check::{CheckOutcome, TierCheck};
 pub use commitment::{Commitment, CommitmentStatus, NewCommitment};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
-    CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat, TimeZoneOrigin,
+    CRON_STORE, CatchUp, CronJob, CronOrigin, CronPolicy, CronState, Delivery, PayloadKind,
+    Schedule, ShellOutputFormat, TimeZoneOrigin,
 };
 pub use delivery::{DeadReason, DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery};
 pub use device::{PairedDevice, TokenHash, TokenStatus};
@@ -82,6 +84,7 @@ pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, Ta
 pub use task_life::{CancelOutcome, NewTask, TaskClaim, TaskEnd};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
+pub use timetable::{ScheduleError, Timetable, zone_name};
 pub use tool_artifact::{NewToolArtifact, ToolArtifact, ToolArtifactKind};
 pub use trajectory::{ParentStreamEvent, StoredSpan, TrajectoryEvent};
 pub use transcript::{

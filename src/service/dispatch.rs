@@ -177,6 +177,7 @@ impl Service {
             Request::CronList { agent } => {
                 Response::CronJobs(self.list_cron(agent.as_ref()).await?)
             }
+            Request::CronShow { job } => Response::CronJob(Box::new(self.show_cron(&job).await?)),
             Request::CronRuns { job, before, limit } => {
                 Response::Tasks(self.list_cron_runs(job, before.as_deref(), limit).await?)
             }

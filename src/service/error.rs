@@ -196,6 +196,7 @@ impl ServiceError {
                 Some(format!("stop the daemon first: `kill {}`", holder.pid))
             }
             Self::Lock(LockError::Held { .. }) => Some("wait for it to finish, then try again".to_owned()),
+            Self::NotFound { what: "job", .. } => Some("`zeroclaw cron list` shows the jobs".to_owned()),
             Self::NotFound { what: "agent", .. } => Some("`zeroclaw agents list` shows the names".to_owned()),
             Self::Taken { what: "agent", .. } => Some("take another name; `zeroclaw agents list` shows those in use".to_owned()),
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),

@@ -525,7 +525,7 @@ async fn close(db: Arc<Db>) {
 }
 
 /// Whether the control plane was ever made; an empty file is one whose maker was cut off.
-fn is_initialised(layout: &Layout) -> bool {
+pub(super) fn is_initialised(layout: &Layout) -> bool {
     std::fs::metadata(layout.global_db()).is_ok_and(|meta| meta.len() > 0)
 }
 

@@ -228,6 +228,12 @@ pub enum Request {
         /// Only this agent's.
         agent: Option<AgentId>,
     },
+    /// One scheduled job, by its id, name, or the beginning of its id.
+    #[serde(rename = "cron.show")]
+    CronShow {
+        /// The job.
+        job: String,
+    },
     /// Runs of scheduled jobs, newest first.
     #[serde(rename = "cron.runs")]
     CronRuns {
@@ -632,6 +638,8 @@ pub enum Response {
     MemoriesPruned(Vec<ExpiredMemories>),
     /// Jobs.
     CronJobs(Vec<CronJob>),
+    /// One job.
+    CronJob(Box<CronJob>),
     /// Tasks.
     Tasks(Page<TaskRun>),
     /// One task.

@@ -154,14 +154,7 @@ impl Worker {
     }
 
     fn workspace(&self, owner: &AgentId) -> PathBuf {
-        let told = self.config.agents.get(owner.as_str());
-        match told.and_then(|agent| agent.workspace_path.as_deref()) {
-            Some(path) => {
-                let path = expand_home(path, std::env::home_dir().as_deref());
-                self.layout.root().join(path)
-            }
-            None => self.layout.workspace(owner.as_str()),
-        }
+        workspace_of(&self.layout, &self.config, owner)
     }
 
     async fn workspace_files(
@@ -185,5 +178,17 @@ impl Worker {
         if let Ok(db) = Arc::try_unwrap(self.db) {
             db.close().await;
         }
+    }
+}
+
+/// Where the configuration says that an agent works.
+pub(super) fn workspace_of(layout: &Layout, config: &Config, owner: &AgentId) -> PathBuf {
+    let told = config.agents.get(owner.as_str());
+    match told.and_then(|agent| agent.workspace_path.as_deref()) {
+        Some(path) => {
+            let path = expand_home(path, std::env::home_dir().as_deref());
+            layout.root().join(path)
+        }
+        None => layout.workspace(owner.as_str()),
     }
 }

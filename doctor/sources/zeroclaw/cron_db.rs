@@ -11,9 +11,11 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use zeroclaw::fs::host_zone;
 use zeroclaw::model::{
-    AgentId, AgentStatus, CronJob, CronOrigin, Delivery, PayloadKind, Schedule, ShellOutputFormat,
-    TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin,
+    AgentId, AgentStatus, CRON_STORE, CronJob, CronOrigin, CronPolicy, CronState, Delivery,
+    PayloadKind, Schedule, ShellOutputFormat, TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier,
+    TimeZoneOrigin,
 };
 
 use super::super::rows::{Found, Table, each_row};
@@ -21,7 +23,7 @@ use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Record, Refusal, kind};
-use crate::doctor::units::{LegacyTime, host_zone, stable_uuid};
+use crate::doctor::units::{LegacyTime, stable_uuid};
 
 pub(super) const JOB: [&str; 23] = [
     "id",
@@ -57,9 +59,6 @@ const RUN: [&str; 7] = [
     "output",
     "duration_ms",
 ];
-
-/// The set of jobs that imports go to.
-const STORE_KEY: &str = "default";
 
 /// Whether the old program still read the place a store was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +240,7 @@ pub(super) fn job(
     }
     let created_at_ms = time(13).unwrap_or(0);
     let job = CronJob {
-        store_key: STORE_KEY.to_owned(),
+        store_key: CRON_STORE.to_owned(),
         name: values.hint(6).unwrap_or_else(|| job_id.clone()),
         job_id,
         origin,
@@ -268,6 +267,8 @@ pub(super) fn job(
         job_json: values.json(&JOB, &["last_output"]),
         created_at_ms,
         updated_at_ms: time(15).unwrap_or(created_at_ms).max(created_at_ms),
+        policy: CronPolicy::default(),
+        state: CronState::default(),
     };
     Ok((job, notes))
 }

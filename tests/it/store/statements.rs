@@ -289,8 +289,8 @@ fn of_tasks_and_jobs() {
             .await
             .unwrap()
             .items;
-        assert_eq!(tasks.len(), 10);
-        assert_eq!(task::count(&mut tx).await.unwrap(), 10);
+        assert_eq!(tasks.len(), 11);
+        assert_eq!(task::count(&mut tx).await.unwrap(), 11);
         // Those that never started have no time; a page may end among them.
         let (mut paged, mut before) = (Vec::new(), None::<String>);
         loop {
@@ -307,6 +307,7 @@ fn of_tasks_and_jobs() {
         assert_eq!(task::insert_new(&mut tx, &tasks).await.unwrap(), 0);
         let mut copy = tasks[0].clone();
         copy.task_id = "copy".to_owned();
+        copy.origin.idempotency_key = None;
         assert_eq!(task::insert_new(&mut tx, &[copy.clone()]).await.unwrap(), 1);
         assert_eq!(
             task::get_many(&mut tx, &["copy", "nothing"]).await.unwrap(),
@@ -330,8 +331,29 @@ fn of_tasks_and_jobs() {
         );
 
         let jobs = cron::list(&mut tx, None).await.unwrap();
-        assert_eq!(jobs.len(), 8);
-        assert_eq!(cron::list(&mut tx, Some(&atlas())).await.unwrap().len(), 4);
+        assert_eq!(jobs.len(), 9);
+        assert_eq!(cron::list(&mut tx, Some(&atlas())).await.unwrap().len(), 5);
+        let claimed = cron::claimed(&mut tx).await.unwrap();
+        assert_eq!(claimed.len(), 1);
+        assert!(
+            cron::has_run(&mut tx, "j17", "default@1788000139000")
+                .await
+                .unwrap()
+        );
+        assert!(!cron::has_run(&mut tx, "j17", "default@1").await.unwrap());
+        assert!(cron::due(&mut tx, i64::MAX, 100).await.unwrap().len() < jobs.len());
+        cron::unplanned(&mut tx, 0).await.unwrap();
+        cron::trim_runs(&mut tx, "j17", 1).await.unwrap();
+        for mut job in claimed {
+            job.state.claim_task_id = None;
+            job.policy.stagger_ms = Some(7);
+            assert!(cron::update(&mut tx, &job).await.unwrap());
+            let stored = cron::get(&mut tx, &job.store_key, &job.job_id)
+                .await
+                .unwrap();
+            assert_eq!(stored, Some(job));
+        }
+        let jobs = cron::list(&mut tx, None).await.unwrap();
         for mut job in jobs {
             assert!(
                 !cron::insert_new(&mut tx, &job).await.unwrap(),

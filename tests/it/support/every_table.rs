@@ -95,6 +95,7 @@ const GLOBAL: &[(&str, Values)] = &[
             ("uses_memory", "0"),
             ("shell_output_format", "'raw'"),
             ("delivery_best_effort", "0"),
+            ("catch_up", "'skip'"),
         ],
     ),
     ("device_identities", &[]),

@@ -8,10 +8,11 @@ use std::path::Path;
 
 use zeroclaw::model::{
     AcpSession, AcpState, AgentId, AgentStatus, BackupKind, BackupRun, BackupStatus, ChatType,
-    CronJob, CronOrigin, Delivery, IndexedEntry, IndexedFile, KindCount, MemoryRecord,
-    MigrationRun, MigrationStatus, NewEvent, PayloadKind, RunPhase, Schedule, SessionRecord,
-    SessionScope, SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus, TaskOrigin,
-    TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin, ToolArtifact, ToolArtifactKind,
+    CronJob, CronOrigin, CronPolicy, CronState, Delivery, IndexedEntry, IndexedFile, KindCount,
+    MemoryRecord, MigrationRun, MigrationStatus, NewEvent, PayloadKind, RunPhase, Schedule,
+    SessionRecord, SessionScope, SessionStatus, ShellOutputFormat, SourceReceipt, SourceStatus,
+    TaskOrigin, TaskOwnerKind, TaskRun, TaskStatus, Tier, TimeZoneOrigin, ToolArtifact,
+    ToolArtifactKind,
 };
 use zeroclaw::model::{ArtifactInfo, CacheValue, RunArtifact};
 use zeroclaw::model::{VfsNamespace, VfsPath};
@@ -264,6 +265,8 @@ fn job() -> CronJob {
         job_json: "{}".to_owned(),
         created_at_ms: START_MS,
         updated_at_ms: START_MS,
+        policy: CronPolicy::default(),
+        state: CronState::default(),
     }
 }
 
