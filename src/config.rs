@@ -19,11 +19,13 @@ use section::{Section, Warnings};
 pub use access::FileAccess;
 pub use grants::MemoryGrant;
 pub use retention::Retention;
+pub use sop::{ApprovalTimeout, SopConfig};
 
 mod access;
 mod grants;
 mod retention;
 mod section;
+mod sop;
 
 /// The newest shape this release knows; newer files are read as far as they parse.
 const KNOWN_SCHEMA_VERSION: i64 = 3;
@@ -91,6 +93,8 @@ pub struct Config {
     pub durability: Durability,
     /// By which rules sessions go.
     pub retention: Retention,
+    /// How runs of standing procedures are held in bounds.
+    pub sop: SopConfig,
     /// Kind of memory store of all agents that do not say otherwise.
     pub memory_backend: String,
     /// Agent that heartbeats run as.
@@ -109,6 +113,7 @@ impl fmt::Debug for Config {
             .field("agents", &self.agents)
             .field("durability", &self.durability)
             .field("retention", &self.retention)
+            .field("sop", &self.sop)
             .field("memory_backend", &self.memory_backend)
             .field("heartbeat_agent", &self.heartbeat_agent)
             .field("cron", &self.cron.keys())
@@ -242,6 +247,9 @@ impl Config {
             durability: state
                 .as_ref()
                 .map_or(Durability::Full, |state| durability(state, &mut warnings)),
+            sop: root
+                .section("sop", &mut warnings)
+                .map_or_else(SopConfig::default, |sop| sop::read(&sop, &mut warnings)),
             retention: state.map_or_else(Retention::default, |state| {
                 Retention::read(&state, &mut warnings)
             }),

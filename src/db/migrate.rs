@@ -94,6 +94,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "commitments",
         include_str!("../../migrations/global/0016_commitments.sql"),
     ),
+    (
+        "flow_claims",
+        include_str!("../../migrations/global/0017_flow_claims.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

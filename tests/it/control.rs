@@ -7,6 +7,7 @@ use zeroclaw::service::{Clock, HolderKind, Service};
 
 mod commitments;
 mod delivery;
+mod flows;
 mod lease;
 
 const NOW: i64 = 1_788_000_000_000;
