@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use zeroclaw::db::Durability;
 use zeroclaw::model::{
-    AgentId, Append, AppendEvent, NewEvent, PageLimit, SessionTarget, TranscriptCursor,
+    AgentId, Append, AppendEvent, NewEvent, PageLimit, Payloads, SessionTarget, TranscriptCursor,
     TranscriptOrder,
 };
 use zeroclaw::service::{Clock, HolderKind, Request, Response, Service};
-use zeroclaw::store::agent::search::{self, SearchOrder};
+use zeroclaw::store::agent::search::{self, SearchFilter, SearchOrder};
 
 use crate::Scale;
 use crate::data::{self, agent, event};
@@ -49,8 +49,15 @@ pub(crate) async fn pass_by(dir: &Path, scale: Scale, table: &mut Table) {
         for _ in 0..scale.rounds * 3 {
             let owner = agent();
             let limit = PageLimit::from(20);
-            let (took, page) =
-                timed(search::search(&mut conn, &owner, "common", order, limit)).await;
+            let (took, page) = timed(search::search(
+                &mut conn,
+                &owner,
+                "common",
+                order,
+                &SearchFilter::default(),
+                limit,
+            ))
+            .await;
             times.push(took);
             assert!(!page.unwrap().is_empty());
         }
@@ -64,7 +71,13 @@ pub(crate) async fn pass_by(dir: &Path, scale: Scale, table: &mut Table) {
             last: i64::MAX,
         };
         let limit = PageLimit::from(100);
-        let end = zeroclaw::store::agent::transcript::end_of(&mut conn, session_no, run, limit);
+        let end = zeroclaw::store::agent::transcript::end_of(
+            &mut conn,
+            session_no,
+            run,
+            limit,
+            Payloads::Bounded,
+        );
         let (took, end) = timed(end).await;
         times.push(took);
         assert!(end.unwrap().is_some());

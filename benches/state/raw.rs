@@ -101,6 +101,7 @@ pub(crate) fn read(conn: &Connection, session_no: i64) -> Vec<Event> {
             created_at_ms: row.get(5)?,
             text: row.get(6)?,
             event_json: row.get(7)?,
+            cut: None,
         })
     });
     rows.unwrap().map(Result::unwrap).collect()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zeroclaw::db::{Durability, SnapshotSource};
 use zeroclaw::model::PageLimit;
-use zeroclaw::store::agent::search::{self, SearchOrder};
+use zeroclaw::store::agent::search::{self, SearchFilter, SearchOrder};
 
 use crate::Scale;
 use crate::data::{self, agent, events};
@@ -66,7 +66,8 @@ pub(crate) async fn build_and_search(dir: &Path, scale: Scale, table: &mut Table
         let mut hits = 0;
         for _ in 0..scale.rounds * 3 {
             let owner = agent();
-            let page = search::search(&mut conn, &owner, word, order, PageLimit::from(20));
+            let all = SearchFilter::default();
+            let page = search::search(&mut conn, &owner, word, order, &all, PageLimit::from(20));
             let (took, page) = timed(page).await;
             times.push(took);
             hits = page.unwrap().len();

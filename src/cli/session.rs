@@ -1,14 +1,10 @@
 //! `zeroclaw sessions`.
 
 use clap::{Args, Subcommand};
-use zeroclaw::model::{
-    AgentId, ChatType, Event, MAX_PAGE, PageLimit, SessionRecord, SessionStatus, TranscriptCursor,
-    TranscriptOrder,
-};
-use zeroclaw::service::{Request, Response, Service, SessionTranscript};
+use zeroclaw::model::{AgentId, ChatType, SessionRecord, SessionStatus};
+use zeroclaw::service::{Request, Response, Service};
 
 use super::args::{LimitArgs, instant, one_of};
-use super::carrier::Carrier;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
@@ -19,6 +15,7 @@ mod copy;
 mod remove;
 mod run_artifact;
 mod search;
+mod show;
 mod stream;
 
 const CHAT_TYPES: &[&str] = &["direct", "group", "channel"];
@@ -42,7 +39,12 @@ pub(crate) enum SessionsCommand {
     List(ListArgs),
     /// Show one session and what was said in it, oldest first
     #[command(after_long_help = Exit::help_of_named())]
-    Show(ShowArgs),
+    Show(show::ShowArgs),
+    /// Print the text of one event, whole
+    ///
+    /// As it is, whatever it holds: send it to a file or a program. With --json all of the event comes instead.
+    #[command(after_long_help = Exit::help_of_named())]
+    Event(show::EventArgs),
     /// Search what was said, in all agents' sessions
     ///
     /// Finds messages that hold all the words, best match first. Retired agents are searched too.
@@ -190,44 +192,12 @@ pub(crate) struct ListArgs {
     before: Option<String>,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct ShowArgs {
-    /// Its id, its key, or the start of its id
-    session: String,
-
-    /// Its agent, where the name fits sessions of several
-    #[arg(long, value_name = "ID")]
-    agent: Option<AgentId>,
-
-    /// Begin behind this place in the session
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
-    after: i64,
-
-    /// Show what came last before this place
-    #[arg(long, value_name = "SEQ", conflicts_with_all = ["after", "newest", "all"])]
-    before: Option<i64>,
-
-    /// Show what came last
-    #[arg(long, conflicts_with_all = ["after", "all"])]
-    newest: bool,
-
-    /// Show all events in the order they came, also those the conversation was taken back from
-    #[arg(long)]
-    every_branch: bool,
-
-    #[command(flatten)]
-    limit: LimitArgs,
-
-    /// Show everything, page after page
-    #[arg(long, conflicts_with = "limit")]
-    all: bool,
-}
-
 impl SessionsCommand {
     pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
         match self {
             Self::List(args) => list(context, args).await,
-            Self::Show(args) => show(context, args).await,
+            Self::Show(args) => show::show(context, args).await,
+            Self::Event(args) => show::event(context, args).await,
             Self::Search(args) => search::run(context, args).await,
             Self::Rename(args) => change::rename(context, args).await,
             Self::Archive(args) => change::archive(context, args).await,
@@ -317,132 +287,6 @@ fn state(session: &SessionRecord) -> String {
     }
 }
 
-async fn show(context: &Context, args: ShowArgs) -> Result<Exit, CliError> {
-    let carrier = Carrier::open(context).await?;
-    let shown = show_pages(context, &carrier, args).await;
-    carrier.close().await;
-    shown.map(|()| Exit::Done)
-}
-
-async fn show_pages(context: &Context, carrier: &Carrier, args: ShowArgs) -> Result<(), CliError> {
-    let limit = if args.all {
-        PageLimit::from(MAX_PAGE)
-    } else {
-        args.limit.page()
-    };
-    let order = if args.every_branch {
-        TranscriptOrder::Accepted
-    } else {
-        TranscriptOrder::Branch
-    };
-    let cursor = match args.before {
-        Some(before) => TranscriptCursor::Before(before),
-        None if args.newest => TranscriptCursor::Newest,
-        None => TranscriptCursor::After(args.after),
-    };
-    let wanted = Wanted {
-        order,
-        cursor,
-        limit,
-    };
-    let mut page = transcript(carrier, args.agent, args.session, wanted).await?;
-    if !args.all {
-        return show_page(context, &page);
-    }
-    begin(context, &page)?;
-    let mut is_first = true;
-    loop {
-        add(context, &page.events, is_first)?;
-        is_first &= page.events.is_empty();
-        let Some(after) = page.next_after.filter(|_| !context.out.is_closed()) else {
-            return end(context);
-        };
-        // By its id from now on: a key may come to mean another session meanwhile.
-        let session = page.session;
-        let agent = Some(session.agent_id);
-        let wanted = Wanted {
-            cursor: TranscriptCursor::After(after),
-            ..wanted
-        };
-        page = transcript(carrier, agent, session.session_id, wanted).await?;
-    }
-}
-
-/// Which page of a transcript.
-#[derive(Clone, Copy)]
-struct Wanted {
-    order: TranscriptOrder,
-    cursor: TranscriptCursor,
-    limit: PageLimit,
-}
-
-async fn transcript(
-    carrier: &Carrier,
-    agent: Option<AgentId>,
-    session: String,
-    wanted: Wanted,
-) -> Result<SessionTranscript, CliError> {
-    let request = Request::SessionsShow {
-        agent,
-        session,
-        order: wanted.order,
-        cursor: wanted.cursor,
-        limit: wanted.limit,
-    };
-    match carrier.ask(request).await? {
-        Response::Transcript(page) => Ok(page),
-        _ => Err(CliError::wrong_answer()),
-    }
-}
-
-fn show_page(context: &Context, page: &SessionTranscript) -> Result<(), CliError> {
-    if context.json() {
-        return context.out.json(page);
-    }
-    begin(context, page)?;
-    add(context, &page.events, true)?;
-    if let Some(after) = page.next_after {
-        context.offer_next("--after", &after.to_string());
-    }
-    Ok(())
-}
-
-/// Shows the session before its events; a long transcript is never held as a whole.
-fn begin(context: &Context, page: &SessionTranscript) -> Result<(), CliError> {
-    if context.json() {
-        let session = &page.session;
-        return context
-            .out
-            .json_part("{\"session\":", session, ",\"events\":[");
-    }
-    context.out.fields(&session_fields(&page.session))?;
-    if page.events.is_empty() {
-        context.out.note("no events from here on");
-    }
-    Ok(())
-}
-
-fn add(context: &Context, events: &[Event], is_first: bool) -> Result<(), CliError> {
-    for (index, event) in events.iter().enumerate() {
-        if context.json() {
-            let comma = if is_first && index == 0 { "" } else { "," };
-            context.out.json_part(comma, event, "")?;
-        } else {
-            show_event(context, event)?;
-        }
-    }
-    Ok(())
-}
-
-fn end(context: &Context) -> Result<(), CliError> {
-    if context.json() {
-        context
-            .out
-            .text("],\"next_before\":null,\"next_after\":null}\n")?;
-    }
-    Ok(())
-}
-
 fn session_fields(session: &SessionRecord) -> Fields {
     let model = match (&session.model_provider, &session.model) {
         (Some(provider), Some(model)) => format!("{provider}/{model}"),
@@ -481,35 +325,6 @@ fn session_fields(session: &SessionRecord) -> Fields {
         fields = fields.add("times", "stand in for times its source did not have");
     }
     fields
-}
-
-fn show_event(context: &Context, event: &Event) -> Result<(), CliError> {
-    let who = who(event);
-    let when = time(event.created_at_ms);
-    context.out.text("\n")?;
-    context
-        .out
-        .heading(&format!("#{}  {when}  {who}", event.seq))?;
-    let body = match (&event.event_json, event.text.is_empty()) {
-        (Some(json), true) => json,
-        _ => &event.text,
-    };
-    context
-        .out
-        .text(&format!("{}\n", body.trim_end_matches('\n')))
-}
-
-/// Who spoke, or what it is: of a tool's event with the tool's name.
-fn who(event: &Event) -> String {
-    if let Some(role) = &event.role {
-        return role.clone();
-    }
-    let more = event.event_json.as_deref().map(serde_json::from_str);
-    let more: serde_json::Value = more.and_then(Result::ok).unwrap_or_default();
-    match more["tool_name"].as_str() {
-        Some(tool) => format!("{} {tool}", event.event_type),
-        None => event.event_type.clone(),
-    }
 }
 
 #[cfg(test)]

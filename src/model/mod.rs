@@ -31,6 +31,7 @@ mod recall;
 mod retention;
 mod session;
 mod task;
+mod task_life;
 mod task_record;
 mod tier;
 mod tool_artifact;
@@ -78,11 +79,15 @@ pub use session::{
     SessionScope, SessionStatus,
 };
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
+pub use task_life::{CancelOutcome, NewTask, TaskClaim, TaskEnd};
 pub use task_record::{GoalTask, TaskContinuation, TaskDelivery, TaskSettlement};
 pub use tier::Tier;
 pub use tool_artifact::{NewToolArtifact, ToolArtifact, ToolArtifactKind};
 pub use trajectory::{ParentStreamEvent, StoredSpan, TrajectoryEvent};
-pub use transcript::{Event, NewEvent, SearchHit, Snapshot, TranscriptCursor, TranscriptOrder};
+pub use transcript::{
+    BOUNDED_JSON_BYTES, BOUNDED_TEXT_BYTES, CutEvent, Event, NewEvent, PREVIEW_CHARS, Payloads,
+    SearchHit, Snapshot, TranscriptCursor, TranscriptOrder,
+};
 pub use vfs::{
     MAX_NAMESPACE_BYTES, MAX_VFS_NAME_BYTES, MAX_VFS_PATH_BYTES, VfsEntry, VfsHit, VfsKind,
     VfsNameError, VfsNamespace, VfsPath, VfsTree,

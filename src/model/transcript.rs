@@ -45,6 +45,37 @@ pub struct Event {
     /// The whole event as JSON text where the fields above do not say it all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_json: Option<String>,
+    /// True sizes, where a page left some of it out; `None` where all is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<CutEvent>,
+}
+
+/// True sizes of an event of which a page shows a part: see [`Payloads::Bounded`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutEvent {
+    /// Bytes of the text.
+    pub text_bytes: i64,
+    /// Bytes of the JSON; `None` where there is none.
+    pub json_bytes: Option<i64>,
+}
+
+/// Characters of a long text that a bounded page shows.
+pub const PREVIEW_CHARS: i64 = 16_384;
+/// JSON of more bytes than this is not on a bounded page.
+pub const BOUNDED_JSON_BYTES: i64 = 65_536;
+/// A text of more bytes than this is not on a bounded page, not even its beginning: to have that, SQLite reads it all.
+pub const BOUNDED_TEXT_BYTES: i64 = 1_048_576;
+
+/// How much of large events a page of a transcript holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payloads {
+    /// Of a long text its first [`PREVIEW_CHARS`] characters; no JSON above [`BOUNDED_JSON_BYTES`] and no text above
+    /// [`BOUNDED_TEXT_BYTES`], neither of which is read then. [`Event::cut`] has the true sizes.
+    #[default]
+    Bounded,
+    /// Everything, whatever its size.
+    Whole,
 }
 
 /// An event that matched a search.

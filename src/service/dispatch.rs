@@ -3,6 +3,7 @@
 use super::{Request, Response, Service, ServiceError};
 use crate::model::TaskOwnerKind;
 use crate::store::agent::memory::MemoryFilter;
+use crate::store::agent::search::SearchFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::global::acp::AcpFilter;
 use crate::store::global::commitment::CommitmentFilter;
@@ -57,20 +58,45 @@ impl Service {
                 session,
                 order,
                 cursor,
+                payloads,
                 limit,
-            } => Response::Transcript(
-                self.show_session(agent.as_ref(), &session, order, cursor, limit)
-                    .await?,
-            ),
+            } => {
+                let session = self.find_session(agent.as_ref(), &session).await?;
+                Response::Transcript(
+                    self.show_session(session, order, cursor, limit, payloads)
+                        .await?,
+                )
+            }
+            Request::SessionsEvent {
+                agent,
+                session,
+                event,
+            } => {
+                let session = self.find_session(agent.as_ref(), &session).await?;
+                Response::Event(
+                    self.event(&session.agent_id, &session.session_id, &event)
+                        .await?,
+                )
+            }
             Request::SessionsSearch {
                 text,
                 agent,
                 newest,
+                role,
+                since_ms,
+                until_ms,
                 limit,
-            } => Response::Search(
-                self.search_sessions(&text, agent.as_ref(), newest, limit)
-                    .await?,
-            ),
+            } => {
+                let filter = SearchFilter {
+                    role,
+                    since_ms,
+                    until_ms,
+                };
+                Response::Search(
+                    self.search_sessions(&text, agent.as_ref(), newest, &filter, limit)
+                        .await?,
+                )
+            }
             Request::SessionsAcp {
                 agent,
                 state,
@@ -164,7 +190,7 @@ impl Service {
                     agent_id: agent,
                     status,
                     without_kind: kind.is_none().then_some(TaskOwnerKind::Cron),
-                    source_id: None,
+                    ..TaskFilter::default()
                 };
                 Response::Tasks(self.list_tasks(&filter, before.as_deref(), limit).await?)
             }

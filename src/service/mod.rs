@@ -42,6 +42,7 @@ mod session_export;
 mod session_remove;
 mod status;
 mod task;
+mod task_ledger;
 mod tool_artifact;
 mod trajectory;
 mod transcript;
@@ -81,10 +82,11 @@ pub use session_remove::{
 };
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
+pub use task_ledger::{SweepReport, SweptTask, TaskHandle, TaskLedger};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
-pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, Worker};
+pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskWorker, Worker};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

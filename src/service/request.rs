@@ -8,17 +8,17 @@ use super::{
     StatusReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
-    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, Commitment,
-    CommitmentStatus, CostGrouping, CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent,
-    DiagnosticLevel, FlowProposal, FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit,
-    MigrationRun, Page, PageLimit, PairedDevice, SessionRecord, SessionStatus, TaskOwnerKind,
-    TaskRun, TaskSettlement, TaskStatus, TierCheck, ToolArtifact, TranscriptCursor,
-    TranscriptOrder,
+    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
+    CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, Event, FlowProposal,
+    FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit,
+    PairedDevice, Payloads, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement,
+    TaskStatus, TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
 };
 use crate::model::{
     CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
     RunArtifact, TrajectoryEvent,
 };
+use crate::model::{Commitment, CommitmentStatus};
 use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
 /// A question to the service.
@@ -83,8 +83,21 @@ pub enum Request {
         /// Where the page begins or ends.
         #[serde(default)]
         cursor: TranscriptCursor,
+        /// How much of large events.
+        #[serde(default)]
+        payloads: Payloads,
         /// Events of a page.
         limit: PageLimit,
+    },
+    /// One event of a session, whole.
+    #[serde(rename = "sessions.event")]
+    SessionsEvent {
+        /// Its agent, where the session's id or key is not unique.
+        agent: Option<AgentId>,
+        /// The session's id, its key, or the start of its id.
+        session: String,
+        /// The event's place or id.
+        event: String,
     },
     /// Messages that hold all words of a text.
     #[serde(rename = "sessions.search")]
@@ -95,6 +108,15 @@ pub enum Request {
         agent: Option<AgentId>,
         /// Newest first instead of best first.
         newest: bool,
+        /// Only what this one said: `user`, `assistant` and so on.
+        #[serde(default)]
+        role: Option<String>,
+        /// Only said at this time or later.
+        #[serde(default)]
+        since_ms: Option<i64>,
+        /// Only said before this time.
+        #[serde(default)]
+        until_ms: Option<i64>,
         /// Most hits.
         limit: PageLimit,
     },
@@ -585,6 +607,8 @@ pub enum Response {
     Sessions(Page<SessionRecord>),
     /// One session with events.
     Transcript(SessionTranscript),
+    /// One event.
+    Event(Event),
     /// Hits in transcripts.
     Search(SearchAnswer),
     /// Sessions of ACP clients.

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::error::InDb;
 use super::{SearchOrder, Service, ServiceError};
 use crate::model::{
-    AgentId, Event, Page, PageLimit, SearchHit, SessionRecord, TranscriptCursor, TranscriptOrder,
+    AgentId, Event, Page, PageLimit, Payloads, SearchHit, SessionRecord, TranscriptCursor,
+    TranscriptOrder,
 };
+use crate::store::agent::search::SearchFilter;
 use crate::store::agent::session::SessionFilter;
 use crate::store::agent::{branch, search, session};
 
@@ -135,13 +137,12 @@ impl Service {
 
     pub(super) async fn show_session(
         &self,
-        agent: Option<&AgentId>,
-        reference: &str,
+        session: SessionRecord,
         order: TranscriptOrder,
         cursor: TranscriptCursor,
         limit: PageLimit,
+        payloads: Payloads,
     ) -> Result<SessionTranscript, ServiceError> {
-        let session = self.find_session(agent, reference).await?;
         let db = self.agent(&session.agent_id).await?;
         let mut conn = db.read().await?;
         let stand = if db.version() < super::turn::SINCE_SCHEMA {
@@ -151,9 +152,9 @@ impl Service {
         };
         let stand = stand.in_db(&db)?.ok_or_else(|| ServiceError::NotFound {
             what: "session",
-            name: reference.to_owned(),
+            name: session.session_id.clone(),
         })?;
-        let page = super::transcript::page(&mut conn, &stand, order, cursor, limit)
+        let page = super::transcript::page(&mut conn, &stand, order, cursor, limit, payloads)
             .await
             .in_db(&db)?;
         Ok(SessionTranscript {
@@ -169,6 +170,7 @@ impl Service {
         text: &str,
         agent: Option<&AgentId>,
         newest: bool,
+        filter: &SearchFilter,
         limit: PageLimit,
     ) -> Result<SearchAnswer, ServiceError> {
         let order = if newest {
@@ -193,7 +195,7 @@ impl Service {
             };
             let mut conn = db.read().await?;
             answer.hits.extend(
-                search::search(&mut conn, &id, text, order, limit)
+                search::search(&mut conn, &id, text, order, filter, limit)
                     .await
                     .in_db(&db)?,
             );

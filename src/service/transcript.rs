@@ -7,7 +7,7 @@ use super::changes::{Change, ChangeKind};
 use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::db::Connection;
-use crate::model::{AgentId, Event, PageLimit, TranscriptCursor, TranscriptOrder};
+use crate::model::{AgentId, Event, PageLimit, Payloads, TranscriptCursor, TranscriptOrder};
 use crate::store::StoreError;
 use crate::store::agent::branch::{self, Reach, Run, Stand};
 use crate::store::agent::transcript::{self, PAGE_BYTES};
@@ -76,9 +76,53 @@ impl Service {
         let mut conn = db.read().await?;
         let stand = branch::stand(&mut conn, session_id).await.in_db(&db)?;
         let stand = stand.ok_or_else(|| no_session(session_id))?;
-        page(&mut conn, &stand, order, cursor, limit)
+        page(&mut conn, &stand, order, cursor, limit, Payloads::Whole)
             .await
             .in_db(&db)
+    }
+
+    /// One event, whole.
+    ///
+    /// * `event`: its place, or its id.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] when there is no such session or event.
+    pub async fn event(
+        &self,
+        agent: &AgentId,
+        session_id: &str,
+        event: &str,
+    ) -> Result<Event, ServiceError> {
+        let db = self.agent(agent).await?;
+        let mut conn = db.read().await?;
+        let session_no = if db.version() < super::turn::SINCE_SCHEMA {
+            branch::stand_of_old(&mut conn, session_id).await
+        } else {
+            branch::stand(&mut conn, session_id).await
+        };
+        let session_no = session_no
+            .in_db(&db)?
+            .ok_or_else(|| no_session(session_id))?
+            .session_no;
+        // An id may look like a place; it is what its owner named it.
+        let by_id = transcript::seq_of(&mut conn, session_no, event).await;
+        let seq = by_id.in_db(&db)?.or_else(|| event.parse().ok());
+        let found = match seq {
+            Some(seq) => {
+                let here = Run {
+                    first: seq,
+                    last: seq,
+                };
+                let found = transcript::page_of(&mut conn, session_no, here, PageLimit::from(1));
+                found.await.in_db(&db)?.pop()
+            }
+            None => None,
+        };
+        found.ok_or_else(|| ServiceError::NotFound {
+            what: "event",
+            name: event.to_owned(),
+        })
     }
 
     /// Reads a whole transcript as it is now, in bounded memory.
@@ -159,7 +203,16 @@ impl TranscriptStream<'_> {
         let db = self.service.agent(&self.agent).await?;
         let mut conn = db.read().await?;
         let limit = PageLimit::from(STREAM_PAGE);
-        let events = forward(&mut conn, self.session_no, &self.runs, self.after, limit).await;
+        let whole = Payloads::Whole;
+        let events = forward(
+            &mut conn,
+            self.session_no,
+            &self.runs,
+            self.after,
+            limit,
+            whole,
+        )
+        .await;
         let events = events.in_db(&db)?;
         let Some(last) = events.last() else {
             return Ok(None);
@@ -233,16 +286,21 @@ pub(super) async fn page(
     order: TranscriptOrder,
     cursor: TranscriptCursor,
     limit: PageLimit,
+    payloads: Payloads,
 ) -> Result<TranscriptPage, StoreError> {
     let session_no = stand.session_no;
     let runs = runs(conn, stand, order, cursor, limit).await?;
     let events = match cursor {
-        TranscriptCursor::After(after) => forward(conn, session_no, &runs, after, limit).await?,
+        TranscriptCursor::After(after) => {
+            forward(conn, session_no, &runs, after, limit, payloads).await?
+        }
         TranscriptCursor::Before(before) => {
             let last = before.saturating_sub(1);
-            backward(conn, session_no, &runs, last, limit).await?
+            backward(conn, session_no, &runs, last, limit, payloads).await?
         }
-        TranscriptCursor::Newest => backward(conn, session_no, &runs, i64::MAX, limit).await?,
+        TranscriptCursor::Newest => {
+            backward(conn, session_no, &runs, i64::MAX, limit, payloads).await?
+        }
     };
     let (Some(first), Some(last)) = (events.first(), events.last()) else {
         return Ok(TranscriptPage {
@@ -319,6 +377,7 @@ async fn forward(
     runs: &[Run],
     after: i64,
     limit: PageLimit,
+    payloads: Payloads,
 ) -> Result<Vec<Event>, StoreError> {
     let behind = Run {
         first: after.saturating_add(1),
@@ -329,7 +388,7 @@ async fn forward(
     for run in runs.iter().filter_map(|run| both(*run, behind)) {
         let left = limit.rows() as usize - events.len();
         let left = PageLimit::from(u32::try_from(left).unwrap_or(u32::MAX));
-        let more = transcript::page_of(conn, session_no, run, left).await?;
+        let more = events_of(conn, session_no, run, left, payloads).await?;
         bytes += more.iter().map(bytes_of).sum::<i64>();
         events.extend(more);
         if events.len() >= limit.rows() as usize || bytes >= PAGE_BYTES {
@@ -337,6 +396,19 @@ async fn forward(
         }
     }
     Ok(events)
+}
+
+async fn events_of(
+    conn: &mut Connection,
+    session_no: i64,
+    run: Run,
+    limit: PageLimit,
+    payloads: Payloads,
+) -> Result<Vec<Event>, StoreError> {
+    match payloads {
+        Payloads::Bounded => transcript::bounded_page_of(conn, session_no, run, limit).await,
+        Payloads::Whole => transcript::page_of(conn, session_no, run, limit).await,
+    }
 }
 
 fn bytes_of(event: &Event) -> i64 {
@@ -351,13 +423,14 @@ async fn backward(
     runs: &[Run],
     last: i64,
     limit: PageLimit,
+    payloads: Payloads,
 ) -> Result<Vec<Event>, StoreError> {
     let until = Run { first: 1, last };
     let mut parts = Vec::new();
     let (mut left, mut bytes) = (i64::from(limit.rows()), 0);
     for run in runs.iter().rev().filter_map(|run| both(*run, until)) {
         let rows = PageLimit::from(u32::try_from(left).unwrap_or(u32::MAX));
-        let Some(part) = transcript::end_of(conn, session_no, run, rows).await? else {
+        let Some(part) = transcript::end_of(conn, session_no, run, rows, payloads).await? else {
             continue;
         };
         parts.push(Run {
@@ -374,7 +447,7 @@ async fn backward(
     for mut part in parts.into_iter().rev() {
         // A page that begins with a large event ends with it: go on behind.
         loop {
-            let more = transcript::page_of(conn, session_no, part, limit).await?;
+            let more = events_of(conn, session_no, part, limit, payloads).await?;
             let Some(last) = more.last() else { break };
             part.first = last.seq + 1;
             events.extend(more);
@@ -397,7 +470,7 @@ async fn has_any(
         .iter()
         .filter_map(|run| both(*run, Run { first, last }))
     {
-        if transcript::end_of(conn, session_no, run, one)
+        if transcript::end_of(conn, session_no, run, one, Payloads::Bounded)
             .await?
             .is_some()
         {

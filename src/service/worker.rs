@@ -19,11 +19,13 @@ use crate::model::{AgentId, FsMode, Tier, VfsNamespace, WorkerSpec};
 pub use self::disk::DiskFiles;
 pub use self::files::{Files, FilesKind};
 pub use self::scratch::ScratchFiles;
+pub use self::tasks::TaskWorker;
 
 mod artifact;
 mod disk;
 mod files;
 mod scratch;
+mod tasks;
 
 /// A worker's connections and files.
 ///

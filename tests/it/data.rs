@@ -11,6 +11,7 @@ mod busy;
 mod exports;
 mod kept;
 mod kill;
+mod large;
 mod sessions;
 mod storm;
 mod turn;

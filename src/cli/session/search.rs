@@ -4,7 +4,7 @@ use clap::Args;
 use zeroclaw::model::{AgentId, PageLimit, SearchHit};
 use zeroclaw::service::{Request, Response, SearchAnswer};
 
-use crate::cli::args::LimitArgs;
+use crate::cli::args::{LimitArgs, instant};
 use crate::cli::output::{Column, Table, or_dash, time};
 use crate::cli::{CliError, Context, Exit, ask};
 
@@ -17,6 +17,18 @@ pub(crate) struct SearchArgs {
     /// Only in this agent's sessions
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
+
+    /// Only what this one said: user, assistant, system, tool
+    #[arg(long)]
+    role: Option<String>,
+
+    /// Only said at this time or later: 2026-11-30, 2026-11-30T16:42:00Z or Unix milliseconds
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    since: Option<i64>,
+
+    /// Only said before this time
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    until: Option<i64>,
 
     /// Newest first instead of best first
     #[arg(long)]
@@ -32,6 +44,9 @@ pub(super) async fn run(context: &Context, args: SearchArgs) -> Result<Exit, Cli
         text: args.words.join(" "),
         agent: args.agent,
         newest: args.newest,
+        role: args.role,
+        since_ms: args.since,
+        until_ms: args.until,
         limit,
     };
     let Response::Search(answer) = ask(context, request).await? else {

@@ -182,6 +182,7 @@ mod tests {
             created_at_ms: 0,
             text: text.to_owned(),
             event_json: json.map(str::to_owned),
+            cut: None,
         }
     }
 

@@ -153,73 +153,82 @@ pub async fn search(
     agent_id: &AgentId,
     text: &str,
     order: SearchOrder,
+    filter: &SearchFilter,
     limit: PageLimit,
 ) -> Result<Vec<SearchHit>, StoreError> {
-    let rows = match match_expression(text) {
-        Some(_) if needs_substring(text) => substring_rows(conn, text, limit).await?,
-        Some(expression) => word_rows(conn, &expression, order, limit).await?,
-        None => Vec::new(),
+    let (sql, wanted) = match match_expression(text) {
+        Some(_) if needs_substring(text) => (SUBSTRING, text.trim().to_owned()),
+        Some(expression) if order == SearchOrder::Newest => (NEWEST_WORDS, expression),
+        Some(expression) => (RANKED_WORDS, expression),
+        None => return Ok(Vec::new()),
     };
+    let rows = sqlx::query(sql)
+        .bind(wanted)
+        .bind(limit.rows())
+        .bind(&filter.role)
+        .bind(filter.since_ms)
+        .bind(filter.until_ms)
+        .bind(MAX_SNIPPED_BYTES)
+        .fetch_all(conn)
+        .await?;
     rows.iter().map(|row| read(row, agent_id)).collect()
 }
 
-async fn word_rows(
-    conn: &mut SqliteConnection,
-    expression: &str,
-    order: SearchOrder,
-    limit: PageLimit,
-) -> Result<Vec<SqliteRow>, StoreError> {
-    let sql = match order {
-        SearchOrder::Rank => {
-            "SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
-                 snippet(transcript_events_fts, 0, '[', ']', '…', 12) AS snippet, f.rank AS rank
-             FROM transcript_events_fts f
-             JOIN transcript_events e ON e.event_no = f.rowid
-             JOIN sessions s ON s.session_no = e.session_no
-             WHERE transcript_events_fts MATCH ?1
-             ORDER BY f.rank LIMIT ?2"
-        }
-        SearchOrder::Newest => {
-            "SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
-                 snippet(transcript_events_fts, 0, '[', ']', '…', 12) AS snippet, f.rank AS rank
-             FROM transcript_events_fts f
-             JOIN transcript_events e ON e.event_no = f.rowid
-             JOIN sessions s ON s.session_no = e.session_no
-             WHERE transcript_events_fts MATCH ?1 AND f.rowid IN (
-                 SELECT n.event_no FROM transcript_events_fts m
-                 JOIN transcript_events n ON n.event_no = m.rowid
-                 WHERE m.transcript_events_fts MATCH ?1
-                 ORDER BY n.created_at_ms DESC, n.event_no DESC LIMIT ?2)
-             ORDER BY e.created_at_ms DESC, e.event_no DESC"
-        }
-    };
-    Ok(sqlx::query(sql)
-        .bind(expression)
-        .bind(limit.rows())
-        .fetch_all(conn)
-        .await?)
+/// Which events a search is about; nothing set means all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchFilter {
+    /// Only what this one said.
+    pub role: Option<String>,
+    /// Only at this time or later.
+    pub since_ms: Option<i64>,
+    /// Only before this time.
+    pub until_ms: Option<i64>,
 }
 
-async fn substring_rows(
-    conn: &mut SqliteConnection,
-    text: &str,
-    limit: PageLimit,
-) -> Result<Vec<SqliteRow>, StoreError> {
-    Ok(sqlx::query(
-        "SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
-             substr(e.text, max(1, instr(e.text, ?1) - 20), 20)
+/// A text of more bytes has no snippet: to make one, all of it is read and parted into words.
+const MAX_SNIPPED_BYTES: i64 = 262_144;
+
+/// Best first.
+const RANKED_WORDS: &str = "
+    SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
+        CASE WHEN octet_length(e.text) > ?6 THEN '…'
+             ELSE snippet(transcript_events_fts, 0, '[', ']', '…', 12) END AS snippet, f.rank AS rank
+    FROM transcript_events_fts f
+    JOIN transcript_events e ON e.event_no = f.rowid
+    JOIN sessions s ON s.session_no = e.session_no
+    WHERE transcript_events_fts MATCH ?1 AND (?3 IS NULL OR e.role = ?3)
+        AND (?4 IS NULL OR e.created_at_ms >= ?4) AND (?5 IS NULL OR e.created_at_ms < ?5)
+    ORDER BY f.rank LIMIT ?2";
+
+/// Newest first: snippets are made only of those that are shown.
+const NEWEST_WORDS: &str = "
+    SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
+        CASE WHEN octet_length(e.text) > ?6 THEN '…'
+             ELSE snippet(transcript_events_fts, 0, '[', ']', '…', 12) END AS snippet, f.rank AS rank
+    FROM transcript_events_fts f
+    JOIN transcript_events e ON e.event_no = f.rowid
+    JOIN sessions s ON s.session_no = e.session_no
+    WHERE transcript_events_fts MATCH ?1 AND f.rowid IN (
+        SELECT n.event_no FROM transcript_events_fts m
+        JOIN transcript_events n ON n.event_no = m.rowid
+        WHERE m.transcript_events_fts MATCH ?1 AND (?3 IS NULL OR n.role = ?3)
+            AND (?4 IS NULL OR n.created_at_ms >= ?4) AND (?5 IS NULL OR n.created_at_ms < ?5)
+        ORDER BY n.created_at_ms DESC, n.event_no DESC LIMIT ?2)
+    ORDER BY e.created_at_ms DESC, e.event_no DESC";
+
+/// Scripts without spaces: every text is looked through.
+const SUBSTRING: &str = "
+    SELECT s.session_id, s.session_key, s.display_name, e.seq, e.role, e.created_at_ms,
+        CASE WHEN octet_length(e.text) > ?6 THEN '…'
+             ELSE substr(e.text, max(1, instr(e.text, ?1) - 20), 20)
                  || '[' || ?1 || ']'
-                 || substr(e.text, instr(e.text, ?1) + length(?1), 20) AS snippet,
-             0.0 AS rank
-         FROM transcript_events e JOIN sessions s ON s.session_no = e.session_no
-         WHERE instr(e.text, ?1) > 0
-         ORDER BY e.created_at_ms DESC, e.event_no DESC LIMIT ?2",
-    )
-    .bind(text.trim())
-    .bind(limit.rows())
-    .fetch_all(conn)
-    .await?)
-}
+                 || substr(e.text, instr(e.text, ?1) + length(?1), 20) END AS snippet,
+        0.0 AS rank
+    FROM transcript_events e JOIN sessions s ON s.session_no = e.session_no
+    WHERE (?3 IS NULL OR e.role = ?3)
+        AND (?4 IS NULL OR e.created_at_ms >= ?4) AND (?5 IS NULL OR e.created_at_ms < ?5)
+        AND instr(e.text, ?1) > 0
+    ORDER BY e.created_at_ms DESC, e.event_no DESC LIMIT ?2";
 
 fn read(row: &SqliteRow, agent_id: &AgentId) -> Result<SearchHit, StoreError> {
     Ok(SearchHit {

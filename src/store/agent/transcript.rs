@@ -4,7 +4,10 @@ use sqlx::{Row, SqliteConnection};
 
 use super::branch::Run;
 use crate::db::WriteTx;
-use crate::model::{Event, EventPlace, NewEvent, PageLimit};
+use crate::model::{
+    BOUNDED_JSON_BYTES, BOUNDED_TEXT_BYTES, CutEvent, Event, EventPlace, NewEvent, PREVIEW_CHARS,
+    PageLimit, Payloads,
+};
 use crate::store::StoreError;
 use crate::store::row::values_sql;
 
@@ -219,8 +222,7 @@ pub async fn page_of(
     run: Run,
     limit: PageLimit,
 ) -> Result<Vec<Event>, StoreError> {
-    let packed: Option<String> = sqlx::query_scalar(
-        "SELECT group_concat(packed, '') FROM (
+    let sql = "SELECT group_concat(packed, '') FROM (
              SELECT concat(e.seq, ' ', e.created_at_ms, ' ', octet_length(i.event_id), ' ',
                      octet_length(e.event_type), ' ', ifnull(octet_length(e.role), -1), ' ',
                      ifnull(octet_length(i.parent_id), -1), ' ', octet_length(e.text), ' ',
@@ -233,21 +235,89 @@ pub async fn page_of(
              JOIN transcript_events e ON e.session_no = ?1 AND e.seq = at_seq
              JOIN transcript_event_identities i ON i.session_no = ?1 AND i.seq = at_seq
              WHERE total - bytes < ?4
-             ORDER BY at_seq)",
+             ORDER BY at_seq)";
+    let packed: Option<String> = sqlx::query_scalar(sql)
+        .bind(session_no)
+        .bind(run.first)
+        .bind(limit.rows())
+        .bind(PAGE_BYTES)
+        .bind(run.last)
+        .fetch_one(conn)
+        .await?;
+    packed.map_or_else(|| Ok(Vec::new()), |packed| unpack(&packed, session_no))
+}
+
+/// The same with bounded payloads: what is left out is not read, only its size, which stands in the row's header.
+///
+/// # Errors
+///
+/// As [`page`].
+pub async fn bounded_page_of(
+    conn: &mut SqliteConnection,
+    session_no: i64,
+    run: Run,
+    limit: PageLimit,
+) -> Result<Vec<Event>, StoreError> {
+    let sql = "SELECT group_concat(packed, '') FROM (
+             SELECT concat(seq, ' ', created_at_ms, ' ', octet_length(event_id), ' ', octet_length(event_type), ' ',
+                     ifnull(octet_length(role), -1), ' ', ifnull(octet_length(parent_id), -1), ' ',
+                     octet_length(shown), ' ', ifnull(octet_length(json), -1), ' ', text_bytes, ' ', json_bytes, char(10))
+                 || event_id || event_type || ifnull(role, '') || ifnull(parent_id, '')
+                 || shown || ifnull(json, '') AS packed
+             FROM (SELECT e.seq, e.created_at_ms, i.event_id, e.event_type, e.role, i.parent_id,
+                       CASE WHEN octet_length(e.text) > ?6 THEN ''
+                            WHEN octet_length(e.text) > ?8 THEN substr(e.text, 1, ?8)
+                            ELSE e.text END AS shown,
+                       CASE WHEN octet_length(e.event_json) > ?7 THEN NULL ELSE e.event_json END AS json,
+                       octet_length(e.text) AS text_bytes, ifnull(octet_length(e.event_json), -1) AS json_bytes
+                   FROM (SELECT seq AS at_seq, bytes, sum(bytes) OVER (ORDER BY seq) AS total
+                         FROM (SELECT seq, iif(octet_length(text) > ?6, 0, octet_length(text))
+                                   + iif(ifnull(octet_length(event_json), 0) > ?7, 0, ifnull(octet_length(event_json), 0))
+                                   AS bytes
+                               FROM transcript_events
+                               WHERE session_no = ?1 AND seq BETWEEN ?2 AND ?5 ORDER BY seq LIMIT ?3))
+                   JOIN transcript_events e ON e.session_no = ?1 AND e.seq = at_seq
+                   JOIN transcript_event_identities i ON i.session_no = ?1 AND i.seq = at_seq
+                   WHERE total - bytes < ?4
+                   ORDER BY at_seq))";
+    let packed: Option<String> = sqlx::query_scalar(sql)
+        .bind(session_no)
+        .bind(run.first)
+        .bind(limit.rows())
+        .bind(PAGE_BYTES)
+        .bind(run.last)
+        .bind(BOUNDED_TEXT_BYTES)
+        .bind(BOUNDED_JSON_BYTES)
+        .bind(PREVIEW_CHARS)
+        .fetch_one(conn)
+        .await?;
+    packed.map_or_else(|| Ok(Vec::new()), |packed| unpack(&packed, session_no))
+}
+
+/// The place of an event by its id.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn seq_of(
+    conn: &mut SqliteConnection,
+    session_no: i64,
+    event_id: &str,
+) -> Result<Option<i64>, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT seq FROM transcript_event_identities WHERE session_no = ?1 AND event_id = ?2",
     )
     .bind(session_no)
-    .bind(run.first)
-    .bind(limit.rows())
-    .bind(PAGE_BYTES)
-    .bind(run.last)
-    .fetch_one(conn)
-    .await?;
-    packed.map_or_else(|| Ok(Vec::new()), |packed| unpack(&packed, session_no))
+    .bind(event_id)
+    .fetch_optional(conn)
+    .await?)
 }
 
 /// The last part of a run that makes a page: its first place, its events and their bytes; `None` if the run is empty.
 ///
 /// Sizes are read without what they are the sizes of.
+///
+/// * `payloads`: what the page will hold, and so what counts.
 ///
 /// # Errors
 ///
@@ -257,11 +327,17 @@ pub async fn end_of(
     session_no: i64,
     run: Run,
     limit: PageLimit,
+    payloads: Payloads,
 ) -> Result<Option<PagePart>, StoreError> {
+    let (text_bytes, json_bytes) = match payloads {
+        Payloads::Bounded => (BOUNDED_TEXT_BYTES, BOUNDED_JSON_BYTES),
+        Payloads::Whole => (i64::MAX, i64::MAX),
+    };
     let (first, events, bytes): (Option<i64>, i64, i64) = sqlx::query_as(
         "SELECT min(seq), count(*), ifnull(sum(bytes), 0)
          FROM (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq DESC) AS total
-               FROM (SELECT seq, octet_length(text) + ifnull(octet_length(event_json), 0) AS bytes
+               FROM (SELECT seq, iif(octet_length(text) > ?6, 0, octet_length(text))
+                         + iif(ifnull(octet_length(event_json), 0) > ?7, 0, ifnull(octet_length(event_json), 0)) AS bytes
                      FROM transcript_events WHERE session_no = ?1 AND seq BETWEEN ?2 AND ?3
                      ORDER BY seq DESC LIMIT ?4))
          WHERE total - bytes < ?5",
@@ -271,6 +347,8 @@ pub async fn end_of(
     .bind(run.last)
     .bind(limit.rows())
     .bind(PAGE_BYTES)
+    .bind(text_bytes)
+    .bind(json_bytes)
     .fetch_one(conn)
     .await?;
     Ok(first.map(|first| PagePart {
@@ -287,7 +365,7 @@ pub struct PagePart {
     pub first: i64,
     /// How many events.
     pub events: i64,
-    /// Bytes of their texts and JSON.
+    /// Bytes of their texts and JSON, as far as the page holds them.
     pub bytes: i64,
 }
 
@@ -324,6 +402,18 @@ fn unpack_one(packed: &str) -> Option<(Event, &str)> {
     let (event_id, event_type) = (field()??, field()??);
     let (role, parent_id) = (field()?, field()?);
     let (text, event_json) = (field()??, field()?);
+    let cut = match (number(), number()) {
+        (Some(text_bytes), Some(json_bytes)) => {
+            let json_bytes = (json_bytes >= 0).then_some(json_bytes);
+            let is_whole = i64::try_from(text.len()) == Ok(text_bytes)
+                && json_bytes.is_some() == event_json.is_some();
+            (!is_whole).then_some(CutEvent {
+                text_bytes,
+                json_bytes,
+            })
+        }
+        _ => None,
+    };
     Some((
         Event {
             seq,
@@ -334,6 +424,7 @@ fn unpack_one(packed: &str) -> Option<(Event, &str)> {
             created_at_ms,
             text,
             event_json,
+            cut,
         },
         rest,
     ))

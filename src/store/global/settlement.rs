@@ -128,3 +128,24 @@ pub async fn list(
         settlement.task_id.clone()
     }))
 }
+
+/// Deletes a decided end that is as it was seen. Says whether it was.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn delete(tx: &mut WriteTx<'_>, seen: &TaskSettlement) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "DELETE FROM task_settlements WHERE task_id = ?1 AND owner_pid = ?2 AND owner_start_identity IS ?3
+             AND owner_boot_id = ?4 AND desired_status = ?5 AND artifact_sha256 = ?6",
+    )
+    .bind(&seen.task_id)
+    .bind(seen.owner_pid)
+    .bind(&seen.owner_start_identity)
+    .bind(&seen.owner_boot_id)
+    .bind(&seen.desired_status)
+    .bind(&seen.artifact_sha256)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}

@@ -14,6 +14,8 @@ use crate::store::row::{
     agent_id, decoded, decoded_opt, parse_time_cursor, time_cursor, values_sql,
 };
 
+pub mod life;
+
 /// Most rows of one insert.
 pub const MAX_INSERT: usize = 500;
 
@@ -101,6 +103,8 @@ pub struct TaskFilter {
     pub status: Option<TaskStatus>,
     /// Not of this kind.
     pub without_kind: Option<TaskOwnerKind>,
+    /// Only those that this agent has asked for, or one below it.
+    pub visible_to: Option<AgentId>,
 }
 
 fn read(row: &SqliteRow) -> Result<TaskRun, StoreError> {
@@ -369,6 +373,14 @@ pub async fn list(
     }
     if let Some(kind) = filter.without_kind {
         select.and_where(Expr::col(TaskRuns::OwnerKind).ne(kind.as_str()));
+    }
+    if let Some(agent) = &filter.visible_to {
+        let in_chain = Expr::cust_with_values(
+            "EXISTS (SELECT 1 FROM json_each(caller_chain_json) WHERE value = ?)",
+            [agent.as_str()],
+        );
+        let asked = Expr::col(TaskRuns::OriginatorRoute).eq(agent.as_str());
+        select.and_where(asked.or(in_chain));
     }
     if let Some(cursor) = before {
         let (at_ms, id) = parse_time_cursor(cursor)?;

@@ -189,3 +189,80 @@ fn a_transcript_is_read_from_its_end_and_lists_are_cut_by_time() {
     );
     assert!(!all["items"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn c20_a_large_event_is_named_with_its_size_and_printed_whole_when_asked_for() {
+    let home = home();
+    let payload = format!("\"{}\"", "A".repeat(3_000_000));
+    let lines = home.home().join("large.session");
+    let export = [
+        "sessions",
+        "export",
+        "session-1",
+        "--format",
+        "jsonl",
+        "--output",
+    ];
+    home.zeroclaw(&[&export[..], &[lines.to_str().unwrap()]].concat())
+        .exits(0);
+    let mut whole: Vec<Value> = std::fs::read_to_string(&lines)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    whole[0]["session"]["session_id"] = "huge".into();
+    whole[0]["session"]["session_key"] = "huge-key".into();
+    whole[0]["routes"] = Value::Array(Vec::new());
+    whole[1]["text"] = "see the picture".into();
+    whole[1]["event_json"] = payload.clone().into();
+    let text: String = whole.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&lines, text).unwrap();
+    answer(
+        &home,
+        &[
+            "sessions",
+            "import",
+            lines.to_str().unwrap(),
+            "--agent",
+            "atlas",
+        ],
+    );
+
+    home.zeroclaw(&["sessions", "show", "huge"])
+        .exits(0)
+        .says("see the picture")
+        .says("[data of 2.9 MiB; `sessions event` shows it whole]");
+    let shown = answer(&home, &["sessions", "show", "huge"]);
+    assert_eq!(shown["events"][0]["cut"]["json_bytes"], 3_000_002);
+    assert!(shown["events"][0].get("event_json").is_none());
+    let whole = answer(&home, &["sessions", "show", "huge", "--whole"]);
+    assert_eq!(whole["events"][0]["event_json"], payload.as_str());
+    home.zeroclaw(&["sessions", "event", "huge", "1"])
+        .exits(0)
+        .says("see the picture");
+    let data = home
+        .zeroclaw(&["sessions", "event", "huge", "1", "--data"])
+        .exits(0);
+    assert_eq!(data.stdout, payload);
+    answer(&home, &["sessions", "event", "huge", "1"]);
+    home.zeroclaw(&["sessions", "event", "huge", "999"])
+        .exits(9)
+        .complains("no event");
+    let said = [
+        "sessions",
+        "search",
+        "picture",
+        "--role",
+        "user",
+        "--since",
+        "2020-01-01",
+    ];
+    assert_eq!(answer(&home, &said)["hits"].as_array().unwrap().len(), 1);
+    let by_nobody = ["sessions", "search", "picture", "--role", "nobody"];
+    assert!(
+        answer(&home, &by_nobody)["hits"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}

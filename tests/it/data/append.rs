@@ -1,8 +1,8 @@
 //! Single appends: what they make, repeat, refuse and tell.
 
 use zeroclaw::model::{
-    Append, AppendEvent, ChatType, ConversationAddress, MAX_APPEND_EVENTS, PageLimit, Place,
-    SessionHeader, SessionTarget, TranscriptCursor, TranscriptOrder,
+    Append, AppendEvent, ChatType, ConversationAddress, MAX_APPEND_EVENTS, PageLimit, Payloads,
+    Place, SessionHeader, SessionTarget, TranscriptCursor, TranscriptOrder,
 };
 use zeroclaw::service::{Change, ChangeKind, Clock, ErrorKind, Request, Response, Service};
 
@@ -29,6 +29,7 @@ async fn shown(service: &Service, session: &str) -> zeroclaw::service::SessionTr
         session: session.to_owned(),
         order: TranscriptOrder::Accepted,
         cursor: TranscriptCursor::After(0),
+        payloads: Payloads::Whole,
         limit: PageLimit::from(1_000),
     };
     match service.dispatch(request).await.unwrap() {
@@ -212,6 +213,9 @@ fn what_was_appended_is_found_and_told() {
             text: "Quillwort".to_owned(),
             agent: None,
             newest: false,
+            role: None,
+            since_ms: None,
+            until_ms: None,
             limit: PageLimit::default(),
         };
         let Response::Search(answer) = service.dispatch(request).await.unwrap() else {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::sync::Arc;
 
 use zeroclaw::model::{
-    Append, AppendEvent, PageLimit, SessionTarget, TranscriptCursor, TranscriptOrder,
+    Append, AppendEvent, PageLimit, Payloads, SessionTarget, TranscriptCursor, TranscriptOrder,
 };
 use zeroclaw::service::{Clock, Request, Response, Service};
 
@@ -103,6 +103,7 @@ async fn all(root: &std::path::Path) -> BTreeSet<String> {
                         .last()
                         .map_or(0, |event: &zeroclaw::model::Event| event.seq),
                 ),
+                payloads: Payloads::Whole,
                 limit: PageLimit::from(1_000),
             };
             // The first process may have been killed before it made them all.

@@ -201,6 +201,9 @@ fn c67_a_deleted_session_leaves_nothing_but_a_copy_that_comes_back() {
             text: "quillwort".to_owned(),
             agent: None,
             newest: false,
+            role: None,
+            since_ms: None,
+            until_ms: None,
             limit: PageLimit::default(),
         };
         let Response::Search(found) = service.dispatch(search).await.unwrap() else {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use zeroclaw::model::{
-    Append, AppendEvent, Event, PageLimit, SessionTarget, TranscriptCursor, TranscriptOrder,
+    Append, AppendEvent, Event, PageLimit, Payloads, SessionTarget, TranscriptCursor,
+    TranscriptOrder,
 };
 use zeroclaw::service::{Clock, Request, Response, Service};
 
@@ -67,6 +68,7 @@ async fn events(service: &Service, agent: u64, session: u64) -> Vec<Event> {
             session: format!("session{session}"),
             order: TranscriptOrder::Accepted,
             cursor: TranscriptCursor::After(events.last().map_or(0, |event| event.seq)),
+            payloads: Payloads::Whole,
             limit: PageLimit::from(1_000),
         };
         let Response::Transcript(page) = service.dispatch(request).await.unwrap() else {

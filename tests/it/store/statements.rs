@@ -318,6 +318,7 @@ fn of_tasks_and_jobs() {
             agent_id: Some(atlas()),
             status: Some(tasks[0].status),
             without_kind: None,
+            ..task::TaskFilter::default()
         };
         let runs = task::list(&mut tx, &filter, None, all())
             .await

@@ -69,6 +69,7 @@ fn placed(seq: i64, event: NewEvent) -> Event {
         created_at_ms: event.created_at_ms,
         text: event.text,
         event_json: event.event_json,
+        cut: None,
     }
 }
 
