@@ -4,13 +4,14 @@
 //! default), the run is cancelled, or it goes on as if approved. The last one wants its own word in the file. Only a wait
 //! that began under this release has a deadline: one that an import brought in stays closed until somebody decides.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Flows;
 use super::change::{self, Expect, NewFlowEvent};
 use crate::config::ApprovalTimeout;
 use crate::db::WriteTx;
+use crate::fs::process;
 use crate::model::{FlowRun, FlowStatus};
 use crate::service::ServiceError;
 use crate::service::append::{check_name, named};
@@ -42,22 +43,56 @@ pub(super) enum Overdue {
 }
 
 /// When an approval is overdue, as its event says it.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Deadline {
+    /// By the time of day.
     deadline_at_ms: Option<i64>,
+    /// By the time since boot, which nobody sets; counts only within that boot.
+    deadline_uptime_ms: Option<i64>,
+    boot_id: Option<String>,
+}
+
+impl Deadline {
+    fn from_now(control: &Control) -> Self {
+        let timeout = control.config.sop.approval_timeout;
+        let after = |now_ms: i64| {
+            let timeout_ms = i64::try_from(timeout?.as_millis()).unwrap_or(i64::MAX);
+            Some(now_ms.saturating_add(timeout_ms))
+        };
+        Self {
+            deadline_at_ms: after(control.clock.now_ms()),
+            deadline_uptime_ms: after(control.clock.uptime_ms()),
+            boot_id: process::own().boot_id,
+        }
+    }
+
+    /// Whether it has passed; never, where there is none.
+    fn is_past(&self, control: &Control) -> bool {
+        let is_same_boot = self.boot_id.is_some() && self.boot_id == process::own().boot_id;
+        match self.deadline_uptime_ms.filter(|_| is_same_boot) {
+            Some(deadline) => deadline <= control.clock.uptime_ms(),
+            None => self
+                .deadline_at_ms
+                .is_some_and(|deadline| deadline <= control.clock.now_ms()),
+        }
+    }
+
+    /// As an event holds it, with the step that waits.
+    fn payload(&self, step: Option<i64>) -> serde_json::Value {
+        json!({
+            "step": step,
+            "deadline_at_ms": self.deadline_at_ms,
+            "deadline_uptime_ms": self.deadline_uptime_ms,
+            "boot_id": self.boot_id,
+        })
+    }
 }
 
 /// What is recorded where a run stops for an approval.
 pub(super) fn requested(control: &Control, step: Option<i64>, reason: &str) -> NewFlowEvent {
     NewFlowEvent::new(REQUESTED)
         .because(Some(reason))
-        .with(&json!({ "step": step, "deadline_at_ms": deadline_ms(control) }))
-}
-
-fn deadline_ms(control: &Control) -> Option<i64> {
-    let timeout = control.config.sop.approval_timeout?;
-    let timeout_ms = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
-    Some(control.clock.now_ms().saturating_add(timeout_ms))
+        .with(&Deadline::from_now(control).payload(step))
 }
 
 impl Flows {
@@ -136,8 +171,7 @@ pub(super) async fn time_out(
     };
     let last = flow_claim::last_event(tx, flow_id, [REQUESTED, ESCALATED]).await?;
     let deadline = last.and_then(|(_, payload)| serde_json::from_str::<Deadline>(&payload).ok());
-    let deadline = deadline.and_then(|deadline| deadline.deadline_at_ms);
-    if deadline.is_none_or(|deadline| deadline > now_ms) {
+    if deadline.is_none_or(|deadline| !deadline.is_past(control)) {
         return Ok(Overdue::No);
     }
     let expect = Expect::Revision(run.revision);
@@ -146,7 +180,7 @@ pub(super) async fn time_out(
         ApprovalTimeout::Escalate => {
             let event = NewFlowEvent::new(ESCALATED)
                 .by(SYSTEM)
-                .with(&json!({ "deadline_at_ms": deadline_ms(control) }));
+                .with(&Deadline::from_now(control).payload(run.current_step));
             change::apply(tx, flow_id, expect, vec![event], now_ms, |_| ()).await?;
             Ok(Overdue::Escalated)
         }

@@ -307,6 +307,28 @@ async fn an_approval_that_nobody_gives_stays_closed() {
 }
 
 #[tokio::test]
+async fn c64_a_clock_that_is_set_neither_ends_nor_prolongs_the_wait_for_an_approval() {
+    let dir = folder();
+    let clock = Clock::fixed(NOW);
+    let sop = "approval_timeout_secs = 60\napproval_timeout_action = \"cancel\"";
+    let service = configured(dir.path(), clock.clone(), sop).await;
+    let flows = service.flows();
+    let run = waiting(&flows).await;
+    let day_ms = 24 * 60 * MINUTE_MS;
+
+    for set_to in [NOW + day_ms, NOW - day_ms] {
+        clock.set(set_to);
+        assert_eq!(flows.sweep().await.unwrap(), FlowSweep::default());
+    }
+    clock.advance(MINUTE_MS);
+    flows.sweep().await.unwrap();
+
+    let (found, _) = show(&service, &run.flow_id).await;
+    assert_eq!(found.status, FlowStatus::Cancelled);
+    service.close().await;
+}
+
+#[tokio::test]
 async fn only_the_configuration_cancels_or_opens_an_approval_in_time() {
     for (word, expected) in [
         ("cancel", FlowStatus::Cancelled),
