@@ -10,7 +10,8 @@ use serde_json::json;
 use super::{Deliveries, Enqueued, QUEUE, insert};
 use crate::db::WriteTx;
 use crate::model::{
-    DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery, TaskRun, TaskStatus,
+    DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery, PageLimit, TaskDelivery, TaskRun,
+    TaskStatus,
 };
 use crate::service::ServiceError;
 use crate::service::append::{check_name, named};
