@@ -8,6 +8,8 @@ use super::args::{LimitArgs, one_of};
 use super::output::{Column, Fields, Table, or_dash, span, time};
 use super::{CliError, Context, Exit, ask};
 
+mod change;
+
 const KINDS: &[&str] = &["task", "cron", "delegate", "subagent", "heartbeat"];
 const STATUSES: &[&str] = &[
     "pending",
@@ -20,7 +22,7 @@ const STATUSES: &[&str] = &[
     "timed_out",
 ];
 
-/// Show background work, goals and what it gave
+/// Show, cancel and settle background work, goals and what it gave
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
     /// List background work, newest start first
@@ -42,6 +44,25 @@ pub(crate) enum TasksCommand {
     /// List ends that were decided and are not settled
     #[command(after_long_help = Exit::help_of_look())]
     Settlements(PageArgs),
+    /// Cancel a task: end it, or ask its worker to stop
+    ///
+    /// A task that nobody works on ends at once. Works beside a daemon and workers.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::NotFound, Exit::Refused]))]
+    Cancel(change::CancelArgs),
+    /// Wait until a task has ended
+    ///
+    /// Measured by time that passes, however the clock is set.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NotFound]))]
+    Wait(change::WaitArgs),
+    /// Settle what workers left that are gone
+    ///
+    /// Ends that were decided are applied where their output proves them; what else ran under a process proven gone is
+    /// lost, and what beats and has been silent for too long has timed out. A worker that lives keeps its task.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy]))]
+    Sweep,
+    /// List leases: who holds what, and whether that counts
+    #[command(after_long_help = Exit::help_of_look())]
+    Leases,
 }
 
 #[derive(Args, Debug)]
@@ -100,6 +121,10 @@ impl TasksCommand {
             Self::Output(args) => output(context, args).await,
             Self::Goals(args) => goals(context, args).await,
             Self::Settlements(args) => settlements(context, args).await,
+            Self::Cancel(args) => change::cancel(context, args).await,
+            Self::Wait(args) => change::wait(context, args).await,
+            Self::Sweep => change::sweep(context).await,
+            Self::Leases => change::leases(context).await,
         }
     }
 }
@@ -229,6 +254,14 @@ fn fields(shown: &TaskOverview) -> Fields {
         fields = fields
             .add("goal", &goal.objective)
             .add("waits for", or_dash(goal.pause_reason.as_deref()));
+    }
+    if let Some(budget) = &shown.budget {
+        fields = fields
+            .add("tokens left", or_dash(budget.tokens_left))
+            .add("usd left", or_dash(budget.usd_left));
+    }
+    if let Some(said) = task.origin.progress.last() {
+        fields = fields.add("last said", &said.text);
     }
     if let Some(continuation) = &shown.continuation {
         fields = fields.add("goes on", &continuation.context_json);

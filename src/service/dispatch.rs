@@ -1,5 +1,7 @@
 //! From a request to its use case.
 
+use std::time::Duration;
+
 use super::{Request, Response, Service, ServiceError};
 use crate::model::TaskOwnerKind;
 use crate::store::agent::memory::MemoryFilter;
@@ -204,6 +206,14 @@ impl Service {
             Request::TasksSettlements { after, limit } => {
                 Response::Settlements(self.list_settlements(after.as_deref(), limit).await?)
             }
+            Request::TasksCancel { task } => Response::Cancelled(self.tasks().cancel(&task).await?),
+            Request::TasksWait { task, timeout_ms } => {
+                let timeout = Duration::from_millis(timeout_ms);
+                let ended = self.tasks().wait(&task, timeout).await?;
+                Response::Ended(ended.map(Box::new))
+            }
+            Request::TasksSweep => Response::Swept(self.sweep_tasks().await?),
+            Request::LeasesList => Response::Leases(self.list_leases().await?),
             Request::DevicesList => Response::Devices(self.list_devices().await?),
             Request::CostsList {
                 agent,

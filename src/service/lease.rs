@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::append::check_name;
@@ -37,6 +38,16 @@ pub struct HeldLease {
     silence: Duration,
 }
 
+/// A lease as people see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseShown {
+    /// The lease.
+    #[serde(flatten)]
+    pub lease: Lease,
+    /// Whether its holder counts no more.
+    pub is_void: bool,
+}
+
 /// Whether the holder of a lease counts no more.
 ///
 /// A process that lives always counts, one proven gone never does. Where nobody can tell, the lease lapses by its time.
@@ -63,6 +74,18 @@ impl Service {
     #[must_use]
     pub fn leases(&self) -> Leases {
         Leases::new(Arc::clone(self.global()), self.clock().clone())
+    }
+}
+
+impl Service {
+    pub(super) async fn list_leases(&self) -> Result<Vec<LeaseShown>, ServiceError> {
+        let now_ms = self.clock().now_ms();
+        let leases = self.leases().list().await?.into_iter();
+        let shown = leases.map(|lease| LeaseShown {
+            is_void: is_void(&lease, now_ms),
+            lease,
+        });
+        Ok(shown.collect())
     }
 }
 

@@ -69,7 +69,7 @@ pub use flow::{
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
 pub use knowledge::KnowledgeOverview;
-pub use lease::{HeldLease, Leases, is_void};
+pub use lease::{HeldLease, LeaseShown, Leases, is_void};
 pub use memory_index::MAX_MEMORY_FILE_BYTES;
 pub use open::{Service, Tiers};
 pub use request::{Request, Response};
@@ -82,11 +82,13 @@ pub use session_remove::{
 };
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
-pub use task_ledger::{SweepReport, SweptTask, TaskHandle, TaskLedger};
+pub use task_ledger::{
+    GoalBudget, GoalPause, NewGoal, SweepReport, SweptTask, TaskHandle, TaskLedger,
+};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
-pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskWorker, Worker};
+pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskDesk, TaskWorker, Worker};
 
 pub use crate::clock::Clock;
 pub use crate::db::{Connection, WriteTx};

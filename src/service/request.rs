@@ -2,17 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FlowClaimInfo;
 use super::{
-    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowClaimInfo,
-    FlowOverview, GoalOverview, KnowledgeOverview, RunHistory, SearchAnswer, SessionTranscript,
-    StatusReport, TaskOutput, TaskOverview,
+    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowOverview,
+    GoalOverview, KnowledgeOverview, LeaseShown, RunHistory, SearchAnswer, SessionTranscript,
+    StatusReport, SweepReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
-    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, ChatType, CostGrouping,
-    CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, Event, FlowProposal,
-    FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page, PageLimit,
-    PairedDevice, Payloads, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun, TaskSettlement,
-    TaskStatus, TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
+    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, CancelOutcome, ChatType,
+    CostGrouping, CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, Event,
+    FlowProposal, FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page,
+    PageLimit, PairedDevice, Payloads, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun,
+    TaskSettlement, TaskStatus, TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
 };
 use crate::model::{
     CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
@@ -282,6 +283,26 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Ends a task that nobody works on, or asks its worker to stop.
+    #[serde(rename = "tasks.cancel")]
+    TasksCancel {
+        /// Its id.
+        task: String,
+    },
+    /// Waits until a task has ended.
+    #[serde(rename = "tasks.wait")]
+    TasksWait {
+        /// Its id.
+        task: String,
+        /// How long at most.
+        timeout_ms: u64,
+    },
+    /// Settles what workers left that are gone.
+    #[serde(rename = "tasks.sweep")]
+    TasksSweep,
+    /// Who holds what.
+    #[serde(rename = "leases.list")]
+    LeasesList,
     /// Paired devices.
     #[serde(rename = "devices.list")]
     DevicesList,
@@ -643,6 +664,14 @@ pub enum Response {
     Goals(Page<GoalOverview>),
     /// Ends that are not settled.
     Settlements(Page<TaskSettlement>),
+    /// What cancelling did.
+    Cancelled(CancelOutcome),
+    /// A task that has ended; `None` where it has not by then.
+    Ended(Option<Box<TaskRun>>),
+    /// What a sweep did.
+    Swept(SweepReport),
+    /// Leases.
+    Leases(Vec<LeaseShown>),
     /// Devices.
     Devices(Vec<PairedDevice>),
     /// Costs.

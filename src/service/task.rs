@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::InDb;
-use super::{Service, ServiceError};
+use super::{GoalBudget, Service, ServiceError};
 use crate::model::{
     AgentId, GoalTask, KeptArtifact, Page, PageLimit, TaskContinuation, TaskDelivery, TaskRun,
     TaskSettlement, TaskStatus,
@@ -25,6 +25,8 @@ pub struct TaskOverview {
     pub delivery: Option<TaskDelivery>,
     /// What it is to reach.
     pub goal: Option<GoalTask>,
+    /// What that may still cost, by the cost ledger.
+    pub budget: Option<GoalBudget>,
     /// Where it goes on.
     pub continuation: Option<TaskContinuation>,
     /// How it was to end, while that is not settled.
@@ -105,10 +107,15 @@ impl Service {
         let artifacts = self.artifacts_of(&task.task_id).await?;
         let mut conn = self.global().read().await?;
         let ids = [task.task_id.as_str()];
+        let budget = match self.tasks().goal_budget(&task.task_id).await {
+            Err(ServiceError::NotFound { .. }) => None,
+            budget => Some(budget?),
+        };
         let children = task::children(&mut conn, &task.task_id, PageLimit::from(u32::MAX))
             .await
             .in_db(self.global())?;
         Ok(TaskOverview {
+            budget,
             delivery: delivery::get_many(&mut conn, &ids)
                 .await
                 .in_db(self.global())?

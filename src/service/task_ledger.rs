@@ -25,10 +25,12 @@ use crate::store::StoreError;
 use crate::store::global::task::life::{self, Moment};
 use crate::store::global::task::{self, TaskFilter};
 
+pub use goal::{GoalBudget, GoalPause, NewGoal};
 pub use handle::TaskHandle;
 pub(super) use sweep::Outputs;
 pub use sweep::{SweepReport, SweptTask};
 
+mod goal;
 mod handle;
 mod settle;
 mod sweep;

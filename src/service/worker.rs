@@ -16,12 +16,14 @@ use crate::fs::layout::expand_home;
 use crate::fs::{Layout, RootLock, SharedLock};
 use crate::model::{AgentId, FsMode, Tier, VfsNamespace, WorkerSpec};
 
+pub use self::desk::TaskDesk;
 pub use self::disk::DiskFiles;
 pub use self::files::{Files, FilesKind};
 pub use self::scratch::ScratchFiles;
 pub use self::tasks::TaskWorker;
 
 mod artifact;
+mod desk;
 mod disk;
 mod files;
 mod scratch;

@@ -8,9 +8,11 @@ use tempfile::TempDir;
 use zeroclaw::model::{AgentId, AgentStatus, NewTask, TaskOwnerKind, TaskRun};
 use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 
+mod commands;
 mod commitments;
 mod delivery;
 mod flows;
+mod goal;
 mod lease;
 mod model;
 mod settle;

@@ -40,6 +40,15 @@ impl TaskHandle {
         }
     }
 
+    pub(super) fn ledger(&self) -> &TaskLedger {
+        &self.ledger
+    }
+
+    /// Notes whether a use case beside this one has let go of it.
+    pub(super) fn mark_let_go(&mut self, is_let_go: bool) {
+        self.is_held = !is_let_go;
+    }
+
     /// The claim, for writes of other use cases.
     #[must_use]
     pub fn claim(&self) -> &TaskClaim {

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::desk::TaskDesk;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Access, Db};
-use crate::fs::{Layout, RootLock, SharedLock};
+use crate::fs::Layout;
 use crate::model::{AgentId, TaskOwnerKind, Tier};
 use crate::service::task_ledger::{Outputs, SweepReport, TaskHandle, TaskLedger};
 use crate::service::{Leases, ServiceError, open};
@@ -17,11 +18,8 @@ use crate::service::{Leases, ServiceError, open};
 #[derive(Debug)]
 pub struct TaskWorker {
     agent: AgentId,
-    clock: Clock,
-    global: Arc<Db>,
+    desk: TaskDesk,
     agent_db: Arc<Db>,
-    // Held for its drop.
-    _hold: SharedLock,
 }
 
 impl TaskWorker {
@@ -31,14 +29,8 @@ impl TaskWorker {
     ///
     /// [`ServiceError`] when there is no such root or agent.
     pub async fn open(root: &Path, agent: &AgentId, clock: Clock) -> Result<Self, ServiceError> {
+        let desk = TaskDesk::open(root, clock.clone()).await?;
         let layout = Layout::new(root.to_owned());
-        let hold = RootLock::shared_if_present(&layout)?;
-        let config = Config::load(&layout.config_file())?.unwrap_or_default();
-        if !layout.global_db().exists() {
-            return Err(ServiceError::NotInitialised {
-                root: root.to_owned(),
-            });
-        }
         let path = layout.agent_db(agent.as_str());
         if !path.exists() {
             return Err(ServiceError::NotFound {
@@ -46,15 +38,13 @@ impl TaskWorker {
                 name: agent.to_string(),
             });
         }
-        let access = || Access::Write(open::write_access(&layout, &clock, &config));
-        let global = Db::open(&layout.global_db(), &Tier::Global, access()).await?;
-        let agent_db = Db::open(&path, &Tier::Agent(agent.clone()), access()).await?;
+        let config = Config::load(&layout.config_file())?.unwrap_or_default();
+        let access = Access::Write(open::write_access(&layout, &clock, &config));
+        let agent_db = Db::open(&path, &Tier::Agent(agent.clone()), access).await?;
         let worker = Self {
             agent: agent.clone(),
-            global: Arc::new(global),
+            desk,
             agent_db: Arc::new(agent_db),
-            clock,
-            _hold: hold,
         };
         worker.sweep().await?;
         Ok(worker)
@@ -63,13 +53,13 @@ impl TaskWorker {
     /// The tasks of the root.
     #[must_use]
     pub fn tasks(&self) -> TaskLedger {
-        TaskLedger::new(Arc::clone(&self.global), self.clock.clone())
+        self.desk.tasks()
     }
 
     /// The leases of the root.
     #[must_use]
     pub fn leases(&self) -> Leases {
-        Leases::new(Arc::clone(&self.global), self.clock.clone())
+        self.desk.leases()
     }
 
     /// Claims the oldest task of a kind that waits for this agent; `None` when there is none.
@@ -98,10 +88,9 @@ impl TaskWorker {
 
     /// Finishes queued writes and closes its connections.
     pub async fn close(self) {
-        for db in [self.agent_db, self.global] {
-            if let Ok(db) = Arc::try_unwrap(db) {
-                db.close().await;
-            }
+        if let Ok(db) = Arc::try_unwrap(self.agent_db) {
+            db.close().await;
         }
+        self.desk.close().await;
     }
 }

@@ -96,3 +96,13 @@ pub async fn list(
         continuation.task_id.clone()
     }))
 }
+
+/// Forgets where a task goes on, once it has.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn delete(tx: &mut WriteTx<'_>, task_id: &str) -> Result<bool, StoreError> {
+    let done = sqlx::query("DELETE FROM task_continuations WHERE task_id = ?1").bind(task_id);
+    Ok(done.execute(&mut **tx).await?.rows_affected() == 1)
+}

@@ -21,6 +21,7 @@ enum UsageCosts {
     CostId,
     AgentId,
     RecordedAtMs,
+    GoalTaskId,
 }
 
 /// Which costs to list or add up.
@@ -200,6 +201,20 @@ pub async fn total(
     let mut select = Query::select();
     select.exprs(SUMS.map(Expr::cust)).from(UsageCosts::Table);
     filter.narrow(&mut select);
+    sums(&bound(&select).fetch_one(conn).await?)
+}
+
+/// Adds up what served one goal.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn of_goal(conn: &mut SqliteConnection, goal: &str) -> Result<CostSums, StoreError> {
+    let select = Query::select()
+        .exprs(SUMS.map(Expr::cust))
+        .from(UsageCosts::Table)
+        .and_where(Expr::col(UsageCosts::GoalTaskId).eq(goal))
+        .take();
     sums(&bound(&select).fetch_one(conn).await?)
 }
 

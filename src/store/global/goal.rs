@@ -5,7 +5,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::db::{WriteTx, bound};
-use crate::model::{GoalTask, Page, PageLimit};
+use crate::model::{AgentId, GoalTask, Page, PageLimit, TaskRun};
 use crate::store::StoreError;
 
 #[derive(Clone, Copy, Iden)]
@@ -66,6 +66,51 @@ pub async fn insert_new(tx: &mut WriteTx<'_>, goal: &GoalTask) -> Result<bool, S
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Says why a goal waits, or that it does not.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn set_pause(
+    tx: &mut WriteTx<'_>,
+    task_id: &str,
+    reason: Option<&str>,
+    description: Option<&str>,
+    blockers_json: &str,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE goal_tasks SET pause_reason = ?2, pause_description = ?3, blockers_json = ?4 WHERE task_id = ?1",
+    );
+    let done = done
+        .bind(task_id)
+        .bind(reason)
+        .bind(description)
+        .bind(blockers_json);
+    Ok(done.execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+/// Another goal of the same agent and asker that has not ended, if there is one.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn active_beside(
+    tx: &mut WriteTx<'_>,
+    task: &TaskRun,
+) -> Result<Option<String>, StoreError> {
+    let found = sqlx::query_scalar(
+        "SELECT t.task_id FROM goal_tasks g JOIN task_runs t ON t.task_id = g.task_id
+         WHERE t.status IN ('pending', 'running', 'waiting') AND t.task_id <> ?1 AND t.agent_id IS ?2
+             AND t.originator_route IS ?3 AND t.principal_id IS ?4 LIMIT 1",
+    );
+    let found = found
+        .bind(&task.task_id)
+        .bind(task.agent_id.as_ref().map(AgentId::as_str))
+        .bind(&task.origin.originator_route)
+        .bind(&task.origin.principal_id);
+    Ok(found.fetch_optional(&mut **tx).await?)
 }
 
 /// Those of these tasks, in no order.

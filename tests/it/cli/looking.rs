@@ -30,6 +30,8 @@ pub(super) fn commands() -> Vec<Vec<&'static str>> {
         &["tasks", "output", "work-1"],
         &["tasks", "goals"],
         &["tasks", "settlements"],
+        &["tasks", "wait", "work-1"],
+        &["tasks", "cancel", "work-1", "--dry-run"],
         &["devices", "list"],
         &["costs"],
         &["costs", "--by", "model", "--from", "2026-01-01"],
