@@ -141,7 +141,7 @@ fn stop(progress: &Progress) -> Stop {
     })
 }
 
-fn failure(error: &DoctorError, is_fix: bool) -> CliError {
+pub(super) fn failure(error: &DoctorError, is_fix: bool) -> CliError {
     if let DoctorError::Stopped(stopped) = error {
         let told = CliError::new(Exit::Interrupted, stopped.to_string());
         return told.hint(match is_fix {

@@ -32,6 +32,7 @@ mod settings;
 mod show;
 mod sources;
 mod split_log;
+mod standing;
 mod stop;
 mod survey;
 mod target;
@@ -42,3 +43,4 @@ mod verify;
 mod work;
 
 pub(crate) use command::{DoctorArgs, run};
+pub(crate) use standing::admit;

@@ -36,6 +36,11 @@ impl Stop {
         Self(receiver)
     }
 
+    /// Hears nothing: signals are somebody else's.
+    pub(crate) fn never() -> Self {
+        Self(watch::channel(false).1)
+    }
+
     /// Does the work, unless a signal comes first: then the work is dropped.
     ///
     /// # Errors

@@ -40,6 +40,7 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`guide`] | how to embed the crate, with examples that run |
+//! | [`daemon`] | owns a root for good, and answers over a socket |
 //! | [`service`] | use cases: opens tiers, begins and commits, answers a [`service::Request`] |
 //! | [`backup`] | both tiers to one archive, proof of an archive, and the way back |
 //! | [`store`] | typed rows of one tier; never begins or commits |
@@ -62,6 +63,7 @@
 pub mod backup;
 pub mod clock;
 pub mod config;
+pub mod daemon;
 pub mod db;
 pub mod fs;
 pub mod guide;

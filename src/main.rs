@@ -40,6 +40,8 @@ enum Command {
     State(cli::Command),
     #[command(display_order = 3)]
     Doctor(doctor::DoctorArgs),
+    #[command(display_order = 5)]
+    Daemon(cli::DaemonArgs),
     #[command(display_order = 90)]
     Completions(cli::CompletionsArgs),
     #[command(display_order = 91)]
@@ -91,6 +93,12 @@ async fn run(app: App, out: &Out) -> Result<Exit, CliError> {
         Command::Doctor(args) => {
             let context = Context::new(&app.globals, out)?;
             Box::pin(doctor::run(args, &context)).await
+        }
+        Command::Daemon(args) => {
+            let context = Context::new(&app.globals, out)?;
+            // Only here both are known: what is left of old installs, and that a daemon is to start.
+            Box::pin(doctor::admit(&context)).await?;
+            Box::pin(args.run(&context)).await
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use zeroclaw::model::{AgentId, AgentRecord};
 use zeroclaw::service::{AgentOverview, Request, Response};
 
-use super::carrier::writing;
+use super::carrier::change;
 use super::output::{Column, Fields, Table, or_dash, size, time};
 use super::{CliError, Context, Exit, ask};
 
@@ -137,11 +137,7 @@ async fn show(context: &Context, agent: AgentId) -> Result<Exit, CliError> {
 
 async fn create(context: &Context, agent: AgentId) -> Result<Exit, CliError> {
     let request = Request::AgentsCreate { agent };
-    let answer = writing(context, async |service| {
-        Ok(service.dispatch(request).await?)
-    })
-    .await?;
-    let Response::AgentCreated(made) = answer else {
+    let Response::AgentCreated(made) = change(context, request).await? else {
         return Err(CliError::wrong_answer());
     };
     if context.json() {

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use serde_json::{Value, json};
+use zeroclaw::daemon::RpcError;
 use zeroclaw::service::{RootError, ServiceError};
 
 use super::Exit;
@@ -33,6 +34,12 @@ impl CliError {
     /// Adds an error, and what lies behind it, as the cause.
     pub(crate) fn because(mut self, error: &dyn Error) -> Self {
         self.add_cause(error.to_string());
+        self.add_causes(error);
+        self
+    }
+
+    /// Adds what lies behind an error that is told already.
+    pub(crate) fn caused_by(mut self, error: &dyn Error) -> Self {
         self.add_causes(error);
         self
     }
@@ -96,6 +103,20 @@ impl From<ServiceError> for CliError {
         let mut told = Self::new(error.kind().into(), error.to_string());
         told.add_causes(&error);
         told.0.hint = error.hint();
+        told
+    }
+}
+
+impl From<RpcError> for CliError {
+    /// Told as if it had happened in this process.
+    fn from(error: RpcError) -> Self {
+        let exit = error.kind().map_or(Exit::Internal, Exit::from);
+        let mut told = Self::new(exit, error.message);
+        let data = *error.data;
+        for cause in data.causes {
+            told.add_cause(cause);
+        }
+        told.0.hint = data.hint;
         told
     }
 }

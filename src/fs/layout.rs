@@ -78,6 +78,12 @@ impl Layout {
         self.state_dir().join("daemon.lock")
     }
 
+    /// Socket on which the daemon answers, unless it was given another place.
+    #[must_use]
+    pub fn daemon_socket(&self) -> PathBuf {
+        self.state_dir().join("daemon.sock")
+    }
+
     /// File under the lock of whoever migrates a schema.
     #[must_use]
     pub fn migrate_lock(&self) -> PathBuf {

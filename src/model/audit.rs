@@ -1,11 +1,11 @@
 //! What was done to memories, and by whom.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::AgentId;
 
 /// One thing done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEvent {
     /// Identity.
     pub event_id: String,

@@ -1,5 +1,7 @@
 //! Kinds of failure, the same for every carrier.
 
+use super::text_enum;
+
 /// What kind of failure it is; decides the exit code and the status of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -23,3 +25,15 @@ pub enum ErrorKind {
     /// Anything else.
     Internal,
 }
+
+text_enum!(ErrorKind {
+    Usage => "usage",
+    NotInitialised => "not_initialised",
+    Busy => "busy",
+    NewerSchema => "newer_schema",
+    Damaged => "damaged",
+    NoSpace => "no_space",
+    NotFound => "not_found",
+    Refused => "refused",
+    Internal => "internal",
+});

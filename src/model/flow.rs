@@ -58,7 +58,7 @@ impl FlowStatus {
 }
 
 /// A run of a procedure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// Identity.
     pub flow_id: String,
@@ -92,7 +92,7 @@ pub struct FlowRun {
 }
 
 /// Something that happened in a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEvent {
     /// Identity.
     pub event_id: String,
@@ -139,7 +139,7 @@ text_enum!(ProposalStatus {
 });
 
 /// A procedure that a run proposes to make or to change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowProposal {
     /// Identity.
     pub proposal_id: String,

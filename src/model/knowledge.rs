@@ -1,9 +1,9 @@
 //! The knowledge graph of an install.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something that is known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnowledgeNode {
     /// Identity.
     pub node_id: String,
@@ -26,7 +26,7 @@ pub struct KnowledgeNode {
 }
 
 /// How two nodes belong together.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KnowledgeEdge {
     /// Node it leads from.
     pub from_id: String,

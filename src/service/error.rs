@@ -201,6 +201,9 @@ impl ServiceError {
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::LeaseHeld { owner, pid: Some(pid), .. } if owner == "daemon" => {
+                Some(format!("stop the daemon first: `kill {pid}`"))
+            }
             Self::LeaseHeld { .. } => Some("wait for it to finish, or end that process".to_owned()),
             Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),

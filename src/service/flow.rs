@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::append::{check_name, named, new_id};
 use super::control::Control;
@@ -122,7 +122,7 @@ fn no_such(flow_id: &str) -> ServiceError {
 }
 
 /// A run, what happened in it, and what it proposes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowOverview {
     /// The run, with its whole state.
     pub run: FlowRun,

@@ -1,6 +1,6 @@
 //! The knowledge graph.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::InDb;
 use super::{Service, ServiceError};
@@ -8,7 +8,7 @@ use crate::model::{KnowledgeEdge, KnowledgeNode, MAX_PAGE, Page, PageLimit};
 use crate::store::global::knowledge;
 
 /// A node and how it belongs to others.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KnowledgeOverview {
     /// The node.
     pub node: KnowledgeNode,

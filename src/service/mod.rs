@@ -1,12 +1,12 @@
 //! Use cases: they open tiers, begin and commit transactions, and answer requests.
 //!
-//! One vocabulary, [`Request`] and [`Response`], whoever asks: a command in this process now, a
-//! daemon's client later. No use case spans both tiers in one transaction; where one touches both,
+//! One vocabulary, [`Request`] and [`Response`], whoever asks: a command in this process, or a daemon's client. No use case spans both tiers in one transaction; where one touches both,
 //! the writes are ordered so that a rerun after a crash finishes them.
 
 mod acp;
 mod agent;
 pub mod agent_move;
+mod answer;
 mod append;
 mod artifact;
 mod audit;
@@ -52,6 +52,7 @@ mod vfs;
 mod worker;
 
 pub use agent::AgentOverview;
+pub use answer::AnswerError;
 pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
@@ -19,6 +20,8 @@ use crate::db::{
 use crate::fs::{Holder, HolderKind, Layout, RootLock, SharedLock};
 use crate::model::{AgentId, AgentRecord, AgentStatus, Tier};
 use crate::store::global::agent;
+
+mod daemon;
 
 /// Agents kept open at once; each costs a thread and three descriptors a connection.
 const MAX_OPEN_AGENTS: usize = 32;
@@ -37,7 +40,9 @@ const APP_VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Service {
     layout: Layout,
     clock: Clock,
-    config: Config,
+    config: RwLock<Arc<Config>>,
+    // Counts up whenever the configuration is read anew.
+    generation: AtomicU64,
     hold: Hold,
     tiers: Tiers,
     changes: Changes,
@@ -51,7 +56,10 @@ enum Hold {
     /// Looks; writers are kept out where the lock could be had.
     Look(SharedLock),
     /// Writes; everybody else is kept out.
-    Write(#[expect(dead_code, reason = "held until the service closes")] RootLock),
+    Write(
+        #[expect(dead_code, reason = "held until the service closes")] RootLock,
+        HolderKind,
+    ),
 }
 
 /// The open databases of a root.
@@ -85,12 +93,22 @@ impl Service {
             },
             LOCK_WAIT,
         )?;
+        let service = Self::init_under(lock, kind, layout, clock).await?;
+        Ok((service, is_new))
+    }
+
+    async fn init_under(
+        lock: RootLock,
+        kind: HolderKind,
+        layout: Layout,
+        clock: Clock,
+    ) -> Result<Self, ServiceError> {
         crate::backup::recover(&layout, &clock).await?;
         let config = Config::load(&layout.config_file())?.unwrap_or_default();
         let access = write_access(&layout, &clock, &config);
         let global = Db::open_or_create(&layout.global_db(), &Tier::Global, access).await?;
-        let service = Self::with(layout, clock, config, Hold::Write(lock), global);
-        Ok((service, is_new))
+        let hold = Hold::Write(lock, kind);
+        Ok(Self::with(layout, clock, config, hold, global))
     }
 
     /// Opens an existing root for writing; an older control plane is migrated.
@@ -185,7 +203,8 @@ impl Service {
         Self {
             layout,
             clock,
-            config,
+            config: RwLock::new(Arc::new(config)),
+            generation: AtomicU64::new(1),
             hold,
             tiers,
             changes: Changes::new(),
@@ -212,10 +231,38 @@ impl Service {
         &self.clock
     }
 
-    /// The configuration as it was when opened.
+    /// The configuration as it was when last read.
     #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.config
+    pub fn config(&self) -> Arc<Config> {
+        // Nobody panics while holding it: there is nothing to be left half done.
+        let config = self
+            .config
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(&config)
+    }
+
+    /// Which reading of the configuration this is, from 1; what was derived under an earlier one is void.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
+    }
+
+    /// Reads the configuration anew and gives its generation; one that cannot be read changes nothing.
+    ///
+    /// How tiers are opened is decided when they are: durability holds for those opened from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Config`] when the file cannot be read or is not TOML.
+    pub fn reload(&self) -> Result<u64, ServiceError> {
+        let config = Config::load(&self.layout.config_file())?.unwrap_or_default();
+        let mut held = self
+            .config
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *held = Arc::new(config);
+        Ok(self.generation.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
     /// What was committed, for whoever listens.
@@ -235,7 +282,7 @@ impl Service {
 
     /// Whether it was opened for writing: then nobody else writes the root.
     pub(super) fn is_writer(&self) -> bool {
-        matches!(self.hold, Hold::Write(_))
+        matches!(self.hold, Hold::Write(..))
     }
 
     /// The control plane.
@@ -248,8 +295,13 @@ impl Service {
     pub(crate) fn writer_elsewhere(&self) -> Option<Option<&crate::fs::LockText>> {
         match &self.hold {
             Hold::Look(SharedLock::WriterAlive(text)) => Some(text.as_ref()),
-            Hold::Look(_) | Hold::Write(_) => None,
+            Hold::Look(_) | Hold::Write(..) => None,
         }
+    }
+
+    /// Whether this is the daemon's own.
+    pub(super) fn is_daemon(&self) -> bool {
+        matches!(self.hold, Hold::Write(_, HolderKind::Daemon))
     }
 
     fn agent_access(&self) -> Access {
@@ -257,7 +309,9 @@ impl Service {
             Hold::Look(lock) => Access::Look {
                 is_at_rest: lock.is_at_rest(),
             },
-            Hold::Write(_) => Access::Write(write_access(&self.layout, &self.clock, &self.config)),
+            Hold::Write(..) => {
+                Access::Write(write_access(&self.layout, &self.clock, &self.config()))
+            }
         }
     }
 
@@ -285,7 +339,7 @@ impl Service {
     async fn open_agent(&self, path: &Path, id: &AgentId) -> Result<Db, OpenError> {
         let tier = Tier::Agent(id.clone());
         if self.tiers.loading.lock().await.contains(id) {
-            let access = write_access(&self.layout, &self.clock, &self.config);
+            let access = write_access(&self.layout, &self.clock, &self.config());
             match Db::open(path, &tier, Access::Load(access)).await {
                 // Somebody looks at it: it is filled all the same, at a higher price.
                 Err(OpenError::Db(error)) if error.kind() == DbErrorKind::Busy => {}
@@ -349,7 +403,7 @@ impl Service {
         let db = match open.iter().find(|(agent, _)| agent == id) {
             Some((_, db)) => Arc::clone(db),
             None => {
-                let access = write_access(&self.layout, &self.clock, &self.config);
+                let access = write_access(&self.layout, &self.clock, &self.config());
                 let tier = Tier::Agent(id.clone());
                 let mut conn = self.global().read().await?;
                 let db = match agent::get(&mut conn, id).await.in_db(self.global())? {

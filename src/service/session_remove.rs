@@ -244,7 +244,8 @@ impl Service {
         if let Some(rules) = options.rules {
             return Ok(rules);
         }
-        let rules = self.config().retention.rules_of(agent.as_str());
+        let config = self.config();
+        let rules = config.retention.rules_of(agent.as_str());
         rules.map_err(|fault| {
             let path = self.layout().config_file();
             let fault = fault.to_owned();

@@ -107,12 +107,15 @@ impl Service {
             crate::config::Durability::Full => "full",
             crate::config::Durability::Normal => "normal",
         };
-        let writer = self.writer_elsewhere().map(|text| {
+        let elsewhere = self.writer_elsewhere().map(|text| {
             text.map_or_else(
                 || "another process".to_owned(),
                 |text| format!("{} (pid {})", text.kind, text.pid),
             )
         });
+        // Whoever asks the daemon hears what a look beside it would tell.
+        let own = || format!("daemon (pid {})", std::process::id());
+        let writer = elsewhere.or_else(|| self.is_daemon().then(own));
         Ok(StatusReport {
             root: self.root().display().to_string(),
             app_version: env!("CARGO_PKG_VERSION").to_owned(),

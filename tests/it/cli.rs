@@ -4,7 +4,7 @@ mod agents;
 mod backup;
 mod exits;
 pub(crate) mod json;
-mod looking;
+pub(crate) mod looking;
 mod moving;
 mod retention;
 mod sessions;

@@ -11,6 +11,7 @@
 mod backup;
 mod cli;
 mod control;
+mod daemon;
 mod data;
 mod db;
 mod doctor;

@@ -107,7 +107,8 @@ impl Service {
     }
 
     fn workspace_of(&self, agent: &AgentId) -> PathBuf {
-        let told = self.config().agents.get(agent.as_str());
+        let config = self.config();
+        let told = config.agents.get(agent.as_str());
         match told.and_then(|agent| agent.workspace_path.as_deref()) {
             Some(path) => {
                 let path = expand_home(path, std::env::home_dir().as_deref());

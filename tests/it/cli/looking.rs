@@ -5,7 +5,7 @@ use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
 /// Every command that looks, with arguments that find something in an inhabited root.
-pub(super) fn commands() -> Vec<Vec<&'static str>> {
+pub(crate) fn commands() -> Vec<Vec<&'static str>> {
     let plain: &[&[&str]] = &[
         &["status"],
         &["agents", "list"],

@@ -1,0 +1,8 @@
+//! The daemon from outside: who owns a root, what the socket says, how it ends.
+
+mod host;
+mod load;
+mod owner;
+mod refusal;
+mod same;
+mod wire;
