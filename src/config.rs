@@ -21,6 +21,7 @@ pub use grants::MemoryGrant;
 pub use http::HttpConfig;
 pub use retention::Retention;
 pub use scheduler::SchedulerConfig;
+pub use sop::{ApprovalTimeout, SopConfig};
 
 mod access;
 mod grants;
@@ -28,6 +29,7 @@ mod http;
 mod retention;
 mod scheduler;
 mod section;
+mod sop;
 
 /// The newest shape this release knows; newer files are read as far as they parse.
 const KNOWN_SCHEMA_VERSION: i64 = 3;
@@ -97,6 +99,8 @@ pub struct Config {
     pub retention: Retention,
     /// Where the daemon answers over HTTP; `None` for nowhere.
     pub http: Option<HttpConfig>,
+    /// How runs of standing procedures are held in bounds.
+    pub sop: SopConfig,
     /// Kind of memory store of all agents that do not say otherwise.
     pub memory_backend: String,
     /// Agent that heartbeats run as.
@@ -118,6 +122,7 @@ impl fmt::Debug for Config {
             .field("durability", &self.durability)
             .field("retention", &self.retention)
             .field("http", &self.http)
+            .field("sop", &self.sop)
             .field("memory_backend", &self.memory_backend)
             .field("heartbeat_agent", &self.heartbeat_agent)
             .field("cron", &self.cron.keys())
@@ -255,6 +260,9 @@ impl Config {
             http: state
                 .as_ref()
                 .and_then(|state| http::http(state, &mut warnings)),
+            sop: root
+                .section("sop", &mut warnings)
+                .map_or_else(SopConfig::default, |sop| sop::read(&sop, &mut warnings)),
             retention: state.map_or_else(Retention::default, |state| {
                 Retention::read(&state, &mut warnings)
             }),

@@ -100,6 +100,10 @@ const GLOBAL: &[(&str, Decision)] = &[
         "commitments",
         Keep("what agents promised and to whom, as in transcripts"),
     ),
+    (
+        "flow_claims",
+        DropRows("names of processes that drive runs, void once they are gone"),
+    ),
     ("knowledge_nodes", Keep("what is known: told to be inside")),
     (
         "knowledge_edges",

@@ -2,13 +2,17 @@
 
 use clap::{Args, Subcommand};
 use zeroclaw::model::{FlowEvent, FlowProposal, FlowRun, FlowStatus};
-use zeroclaw::service::{FlowOverview, Request, Response};
+use zeroclaw::service::{FlowClaimInfo, FlowOverview, Request, Response};
 
 use super::args::{LimitArgs, one_of};
+use super::carrier::writing;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
-/// Show runs of standing procedures and what they propose
+/// Who decides where a person does it by a command.
+const OPERATOR: &str = "operator";
+
+/// Show runs of standing procedures and what they propose, and decide what they wait for
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowsCommand {
     /// List runs, newest update first
@@ -20,6 +24,19 @@ pub(crate) enum FlowsCommand {
     /// List proposals to make or change procedures, newest update first
     #[command(after_long_help = Exit::help_of_look())]
     Proposals(ProposalsArgs),
+    /// List who drives runs now, oldest first
+    ///
+    /// A claim whose driver is proven gone is void: its run is interrupted with the next sweep, and can be taken up again.
+    #[command(after_long_help = Exit::help_of_look())]
+    Claims,
+    /// Approve what a run waits for, or let a paused one go on
+    ///
+    /// It waits for a driver then.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NotFound, Exit::Refused]))]
+    Approve(ShowArgs),
+    /// Refuse what a run waits for: it is cancelled
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NotFound, Exit::Refused]))]
+    Deny(DenyArgs),
 }
 
 #[derive(Args, Debug)]
@@ -56,12 +73,38 @@ pub(crate) struct ProposalsArgs {
     before: Option<String>,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct DenyArgs {
+    /// Id of the run
+    run: String,
+
+    /// Why, for who reads what happened
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
 impl FlowsCommand {
     pub(super) async fn run(self, context: &Context) -> Result<Exit, CliError> {
         match self {
             Self::List(args) => list(context, args).await,
             Self::Show(args) => show(context, args.run).await,
             Self::Proposals(args) => proposals(context, args).await,
+            Self::Claims => claims(context).await,
+            Self::Approve(args) => {
+                let request = Request::FlowsApprove {
+                    run: args.run,
+                    actor: OPERATOR.to_owned(),
+                };
+                decide(context, request).await
+            }
+            Self::Deny(args) => {
+                let request = Request::FlowsDeny {
+                    run: args.run,
+                    actor: OPERATOR.to_owned(),
+                    reason: args.reason,
+                };
+                decide(context, request).await
+            }
         }
     }
 }
@@ -150,7 +193,10 @@ async fn show(context: &Context, run: String) -> Result<Exit, CliError> {
 }
 
 fn fields(overview: &FlowOverview) -> Fields {
-    let run = &overview.run;
+    run_fields(&overview.run)
+}
+
+fn run_fields(run: &FlowRun) -> Fields {
     Fields::new()
         .add("run", &run.flow_id)
         .add("procedure", &run.controller_id)
@@ -182,6 +228,55 @@ fn event_table(events: &[FlowEvent]) -> Table {
         ]);
     }
     table
+}
+
+async fn claims(context: &Context) -> Result<Exit, CliError> {
+    let Response::FlowClaims(claims) = ask(context, Request::FlowsClaims).await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&claims)?;
+    } else if claims.is_empty() {
+        context.out.note("nobody drives a run");
+    } else {
+        context.out.table(&claim_table(&claims))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn claim_table(claims: &[FlowClaimInfo]) -> Table {
+    let mut table = Table::new(&[
+        Column::word("run"),
+        Column::text("procedure"),
+        Column::text("driver"),
+        Column::word("since"),
+        Column::word("driver is"),
+    ]);
+    for claim in claims {
+        table.row([
+            claim.flow_id.clone(),
+            claim.controller_id.clone(),
+            claim.owner.clone(),
+            time(claim.claimed_at_ms),
+            if claim.is_void { "gone" } else { "not gone" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+async fn decide(context: &Context, request: Request) -> Result<Exit, CliError> {
+    let done = writing(context, async |service| {
+        Ok(service.dispatch(request).await?)
+    });
+    let Response::FlowDecided(run) = done.await? else {
+        return Err(CliError::wrong_answer());
+    };
+    if context.json() {
+        context.out.json(&run)?;
+    } else {
+        context.out.fields(&run_fields(&run))?;
+    }
+    Ok(Exit::Done)
 }
 
 async fn proposals(context: &Context, args: ProposalsArgs) -> Result<Exit, CliError> {

@@ -98,6 +98,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "cron_claims",
         include_str!("../../migrations/global/0017_cron_claims.sql"),
     ),
+    (
+        "flow_claims",
+        include_str!("../../migrations/global/0018_flow_claims.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

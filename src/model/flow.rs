@@ -8,7 +8,7 @@ use super::text_enum;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowStatus {
-    /// Not begun.
+    /// Waits for a driver: not begun, or to be gone on with.
     Pending,
     /// Under way.
     Running,
@@ -49,6 +49,12 @@ impl FlowStatus {
         "cancelled",
         "interrupted",
     ];
+
+    /// Whether nothing follows.
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
 }
 
 /// A run of a procedure.

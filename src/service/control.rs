@@ -13,11 +13,12 @@ use crate::db::{Access, Db};
 use crate::fs::{Layout, RootLock, SharedLock};
 use crate::model::Tier;
 
-/// The control plane's database and a clock, shared by handles.
+/// The control plane's database, a clock and the configuration, shared by handles.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) db: Arc<Db>,
     pub(super) clock: Clock,
+    pub(super) config: Config,
     /// Told of every message that is enqueued in this process.
     pub(super) enqueued: watch::Sender<()>,
     // Held for its drop.
@@ -30,6 +31,7 @@ impl Control {
         Self {
             db: Arc::clone(service.global()),
             clock: service.clock().clone(),
+            config: (*service.config()).clone(),
             enqueued: service.enqueued().clone(),
             _hold: None,
         }
@@ -52,6 +54,7 @@ impl Control {
         Ok(Self {
             db: Arc::new(db),
             clock,
+            config,
             enqueued: watch::Sender::new(()),
             _hold: Some(hold),
         })

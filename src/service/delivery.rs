@@ -68,6 +68,8 @@ pub struct DeliverySweep {
     pub exhausted: u64,
     /// Sent long ago, deleted.
     pub forgotten: u64,
+    /// Ends of tasks that somebody waits for, now enqueued.
+    pub ends: u64,
 }
 
 /// The queue of messages, for those who put in and those who send.
@@ -157,7 +159,8 @@ impl Deliveries {
         found.ok_or_else(|| no_such(id))
     }
 
-    /// Puts right what dead senders left, kills what is too old, and forgets what was sent long ago.
+    /// Puts right what dead senders left, kills what is too old, forgets what was sent long ago, and enqueues the ends of
+    /// tasks that somebody waits for.
     ///
     /// Each in one bounded go; what is left comes with the next. Called at start and every now and then, and safe at any
     /// time by any process.
@@ -201,8 +204,10 @@ impl Deliveries {
                 Ok(sweep)
             })
         });
-        done.await
-            .map_err(|error: ServiceError| named(error, &self.control.db))
+        let done = done.await;
+        let mut sweep = done.map_err(|error: ServiceError| named(error, &self.control.db))?;
+        sweep.ends = self.tell_ends().await?;
+        Ok(sweep)
     }
 }
 

@@ -275,6 +275,14 @@ impl Service {
             Request::FlowsProposals { before, limit } => {
                 Response::Proposals(self.list_proposals(before.as_deref(), limit).await?)
             }
+            Request::FlowsClaims => Response::FlowClaims(self.flows().claims().await?),
+            Request::FlowsApprove { run, actor } => {
+                Response::FlowDecided(Box::new(self.flows().approve(&run, &actor).await?))
+            }
+            Request::FlowsDeny { run, actor, reason } => {
+                let decided = self.flows().deny(&run, &actor, reason.as_deref()).await?;
+                Response::FlowDecided(Box::new(decided))
+            }
             Request::DeliveryList {
                 status,
                 channel,

@@ -64,7 +64,10 @@ pub use delivery::{
     SendFailure, SendLimits,
 };
 pub use error::ServiceError;
-pub use flow::FlowOverview;
+pub use flow::{
+    FlowClaim, FlowClaimInfo, FlowClaimed, FlowOverview, FlowStep, FlowSweep, Flows, NewFlowEvent,
+    NewFlowRun, NewProposal,
+};
 pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
 pub use knowledge::KnowledgeOverview;

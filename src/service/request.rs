@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FlowClaimInfo;
 use super::{
     AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowOverview,
     GoalOverview, KnowledgeOverview, LeaseShown, RunHistory, SearchAnswer, SessionTranscript,
@@ -381,6 +382,27 @@ pub enum Request {
         /// Rows of a page.
         limit: PageLimit,
     },
+    /// Who drives runs, oldest first.
+    #[serde(rename = "flows.claims")]
+    FlowsClaims,
+    /// Approve what a run waits for.
+    #[serde(rename = "flows.approve")]
+    FlowsApprove {
+        /// The run.
+        run: String,
+        /// Who decides.
+        actor: String,
+    },
+    /// Refuse what a run waits for.
+    #[serde(rename = "flows.deny")]
+    FlowsDeny {
+        /// The run.
+        run: String,
+        /// Who decides.
+        actor: String,
+        /// Why.
+        reason: Option<String>,
+    },
     /// Messages for channels, newest first.
     #[serde(rename = "delivery.list")]
     DeliveryList {
@@ -672,6 +694,10 @@ pub enum Response {
     Flow(FlowOverview),
     /// Proposals.
     Proposals(Page<FlowProposal>),
+    /// Who drives runs.
+    FlowClaims(Vec<FlowClaimInfo>),
+    /// A run that was decided.
+    FlowDecided(Box<FlowRun>),
     /// Messages for channels.
     Deliveries(Page<DeliveryEntry>),
     /// One message.

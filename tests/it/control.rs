@@ -11,6 +11,7 @@ use zeroclaw::service::{Clock, HolderKind, Importer, Service};
 mod commands;
 mod commitments;
 mod delivery;
+mod flows;
 mod goal;
 mod lease;
 mod model;

@@ -1,26 +1,34 @@
 //! Telling whoever waits that a task has ended.
 //!
-//! The message of an end has a key that follows from the task, so that a task that is settled twice is told of once.
+//! What is to be told follows from rows: a task that has ended, somebody who waits, and no message. So it does not matter who
+//! ended the task, or who was killed right after: the sweep finds it. The key of the message follows from the task, so that
+//! it is told of once.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Deliveries, Enqueued, insert};
+use super::{Deliveries, Enqueued, QUEUE, insert};
 use crate::db::WriteTx;
 use crate::model::{
-    DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery, TaskRun, TaskStatus,
+    DeliveryEntry, DeliveryRoute, DeliveryStatus, NewDelivery, PageLimit, TaskDelivery, TaskRun,
+    TaskStatus,
 };
 use crate::service::ServiceError;
-use crate::service::append::named;
+use crate::service::append::{check_name, named};
+use crate::service::error::InDb;
 use crate::store::global::{delivery, task};
 
 /// Kind of the messages that tell an end.
 const KIND: &str = "task_end";
+/// What the key of such a message begins with; the task follows.
+const KEY_START: &str = "task-end:";
+/// Ends that one sweep tells of.
+const SWEEP_BATCH: u32 = 50;
 /// Longest part of what a task gave that its message repeats, characters; the task has the whole.
 const MAX_OUTPUT: usize = 64 * 1024;
 
 /// Where a request came from, as far as an answer needs it.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Origin {
     channel: Option<String>,
     account_id: Option<String>,
@@ -31,6 +39,60 @@ struct Origin {
 }
 
 impl Deliveries {
+    /// Somebody waits for the end of a task: once it has ended, they are told. Whoever waited before is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] when there is no such task, [`ServiceError::Invalid`] for whom no channel could reach.
+    pub async fn tell_of_end(
+        &self,
+        task_id: &str,
+        route: DeliveryRoute,
+    ) -> Result<(), ServiceError> {
+        check_name("channel", &route.channel)?;
+        check_name("target", &route.target)?;
+        let origin = Origin {
+            channel: Some(route.channel),
+            account_id: route.account_id,
+            target: Some(route.target),
+            thread_id: route.thread_id,
+            session_key: route.session_key,
+        };
+        let waiting = TaskDelivery {
+            task_id: task_id.to_owned(),
+            requester_origin_json: Some(serde_json::to_string(&origin).unwrap_or_default()),
+            is_delivered: false,
+            last_notified_event_at_ms: None,
+        };
+        let done = self.control.db.write(move |tx| {
+            Box::pin(async move {
+                let found = task::get_many(tx, &[&waiting.task_id]).await?;
+                if found.is_empty() {
+                    return Err(no_such_task(&waiting.task_id));
+                }
+                Ok(delivery::upsert(tx, &waiting).await?)
+            })
+        });
+        done.await.map_err(|error| named(error, &self.control.db))
+    }
+
+    /// Enqueues the messages of ends that nobody was told of yet, some of them; gives how many. Ends that are too old to be
+    /// told stay untold.
+    pub(super) async fn tell_ends(&self) -> Result<u64, ServiceError> {
+        let since_ms = self.now_ms().saturating_sub(NewDelivery::MAX_AGE_MS);
+        let limit = PageLimit::from(SWEEP_BATCH);
+        let mut conn = self.control.db.read().await?;
+        let found = delivery::untold_ends(&mut conn, since_ms, QUEUE, KEY_START, limit)
+            .await
+            .in_db(&self.control.db)?;
+        drop(conn);
+        let mut told = 0;
+        for task_id in found {
+            told += u64::from(self.enqueue_task_end(&task_id).await?.is_some());
+        }
+        Ok(told)
+    }
+
     /// Enqueues the message that tells of a task's end; `None` where nobody waits for it, or nobody could be reached.
     ///
     /// # Errors
@@ -49,17 +111,13 @@ impl Deliveries {
     }
 }
 
-/// The same inside the transaction that ends the task: no end is ever forgotten between the two.
-pub(in crate::service) async fn enqueue(
+async fn enqueue(
     tx: &mut WriteTx<'_>,
     task_id: &str,
     now_ms: i64,
 ) -> Result<Option<Enqueued>, ServiceError> {
     let found = task::get_many(tx, &[task_id]).await?.pop();
-    let task = found.ok_or_else(|| ServiceError::NotFound {
-        what: "task",
-        name: task_id.to_owned(),
-    })?;
+    let task = found.ok_or_else(|| no_such_task(task_id))?;
     if !has_ended(task.status) {
         return Err(ServiceError::Conflict {
             what: "task",
@@ -74,10 +132,17 @@ pub(in crate::service) async fn enqueue(
     let Some(route) = origin.and_then(|origin| route_of(&origin, &task)) else {
         return Ok(None);
     };
-    let mut new = NewDelivery::new(route, text_of(&task)).with_key(format!("task-end:{task_id}"));
+    let mut new = NewDelivery::new(route, text_of(&task)).with_key(format!("{KEY_START}{task_id}"));
     new.entry_kind = Some(KIND.to_owned());
     new.task_id = Some(task.task_id);
     insert(tx, &new, now_ms).await.map(Some)
+}
+
+fn no_such_task(task_id: &str) -> ServiceError {
+    ServiceError::NotFound {
+        what: "task",
+        name: task_id.to_owned(),
+    }
 }
 
 fn has_ended(status: TaskStatus) -> bool {

@@ -5,7 +5,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::db::{WriteTx, bound};
-use crate::model::TaskDelivery;
+use crate::model::{PageLimit, TaskDelivery};
 use crate::store::StoreError;
 
 #[derive(Iden)]
@@ -90,4 +90,38 @@ pub async fn mark_delivered(
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Tasks that ended since an instant, whose end somebody who can be reached waits for, and of which no message tells; by
+/// task, at most `limit`.
+///
+/// * `queue_name`, `key_start`: where such a message would be, and what its key begins with before the task.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn untold_ends(
+    conn: &mut SqliteConnection,
+    since_ms: i64,
+    queue_name: &str,
+    key_start: &str,
+    limit: PageLimit,
+) -> Result<Vec<String>, StoreError> {
+    let found = sqlx::query_scalar(
+        "SELECT waiting.task_id FROM task_delivery_state AS waiting JOIN task_runs USING (task_id)
+         WHERE waiting.is_delivered = 0 AND json_valid(waiting.requester_origin_json)
+           AND waiting.requester_origin_json ->> '$.channel' IS NOT NULL
+           AND task_runs.status NOT IN ('pending', 'running', 'waiting') AND task_runs.ended_at_ms >= ?1
+           AND NOT EXISTS (
+               SELECT 1 FROM delivery_queue_entries AS told
+               WHERE told.queue_name = ?2 AND told.idempotency_key = ?3 || waiting.task_id)
+         ORDER BY waiting.task_id LIMIT ?4",
+    )
+    .bind(since_ms)
+    .bind(queue_name)
+    .bind(key_start)
+    .bind(i64::from(limit.rows()))
+    .fetch_all(conn)
+    .await?;
+    Ok(found)
 }

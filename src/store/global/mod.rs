@@ -13,6 +13,7 @@ pub mod delivery_queue;
 pub mod device;
 pub mod diagnostic;
 pub mod flow;
+pub mod flow_claim;
 pub mod goal;
 pub mod knowledge;
 pub mod lease;

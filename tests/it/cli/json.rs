@@ -79,6 +79,7 @@ fn empty_answers_are_empty_values() {
             &["flows", "proposals"],
             json!({ "items": [], "next": null }),
         ),
+        (&["flows", "claims"], json!([])),
         (&["delivery", "list"], json!({ "items": [], "next": null })),
         (
             &["commitments", "list"],

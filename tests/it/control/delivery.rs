@@ -440,6 +440,45 @@ async fn a_task_counts_as_told_of_once_its_message_is_sent() {
     importer.close().await;
 }
 
+#[tokio::test]
+async fn an_end_that_somebody_waits_for_is_told_of_whoever_ended_the_task() {
+    let dir = folder();
+    let clock = Clock::fixed(START_MS);
+    let importer = zeroclaw::service::Importer::new(open(dir.path(), clock.clone()).await);
+    let mut bulk = importer.begin(&Tier::Global).await.unwrap();
+    let old = TaskRun {
+        task_id: "old".to_owned(),
+        ended_at_ms: Some(START_MS - 48 * HOUR_MS),
+        ..ended()
+    };
+    task::insert_new(&mut bulk.tx(), &[ended(), old])
+        .await
+        .unwrap();
+    bulk.commit().await.unwrap();
+    let queue = importer.service().deliveries();
+    let route = to("matrix.home", "!room").route;
+
+    for task_id in ["t1", "old"] {
+        queue.tell_of_end(task_id, route.clone()).await.unwrap();
+    }
+    let first = queue.sweep().await.unwrap();
+    let second = queue.sweep().await.unwrap();
+
+    // What ended two days ago surprises who gets it, and stays untold.
+    assert_eq!((first.ends, second.ends), (1, 0));
+    let claim = queue.claim_due(SendLimits::default()).await.unwrap().pop();
+    let claim = claim.unwrap();
+    assert_eq!(claim.entry().task_id.as_deref(), Some("t1"));
+    claim.mark_send_started().await.unwrap();
+    claim.acknowledge(None).await.unwrap();
+    assert!(matches!(
+        queue.tell_of_end("nothing", route).await,
+        Err(ServiceError::NotFound { .. })
+    ));
+    drop(queue);
+    importer.close().await;
+}
+
 fn ended() -> TaskRun {
     TaskRun {
         task_id: "t1".to_owned(),

@@ -115,7 +115,10 @@ const GLOBAL: &[(&str, Values)] = &[
         "diagnostic_events",
         &[("agent_id", "'atlas'"), ("level", "'warn'")],
     ),
-    ("flow_runs", &[("status", "'paused'")]),
+    (
+        "flow_runs",
+        &[("flow_id", "'flow-1'"), ("status", "'paused'")],
+    ),
     ("flow_events", &[]),
     ("flow_proposals", &[("status", "'stale'")]),
     (
@@ -137,6 +140,7 @@ const GLOBAL: &[(&str, Values)] = &[
             ("confidence", "0.5"),
         ],
     ),
+    ("flow_claims", &[("flow_id", "'flow-1'")]),
     ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
     ("knowledge_edges", &[]),
     ("audit_events", &[("agent_id", "'atlas'")]),

@@ -6,7 +6,10 @@ use zeroclaw::model::{
     FlowStatus, KnowledgeEdge, KnowledgeNode, NewCommitment, NewDelivery, PairedDevice,
     ProposalStatus, TokenHash, TokenStatus,
 };
-use zeroclaw::store::global::{audit, commitment, delivery_queue, device, flow, knowledge};
+use zeroclaw::store::global::flow_claim::FlowClaimRow;
+use zeroclaw::store::global::{
+    audit, commitment, delivery_queue, device, flow, flow_claim, knowledge,
+};
 
 use super::{HOSTILE, START_MS};
 
@@ -14,6 +17,7 @@ pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     device::insert(tx, &[tablet()]).await.unwrap();
     flow::upsert_run(tx, &run()).await.unwrap();
     flow::insert_events(tx, &[vote()]).await.unwrap();
+    assert!(flow_claim::insert(tx, &driver()).await.unwrap());
     flow::upsert_proposal(tx, &proposal()).await.unwrap();
     message(tx).await;
     commitment::insert_new(tx, &promise()).await.unwrap();
@@ -83,6 +87,17 @@ fn promise() -> Commitment {
         snoozed_until_ms: None,
         expired_at_ms: None,
         detail_json: None,
+    }
+}
+
+fn driver() -> FlowClaimRow {
+    FlowClaimRow {
+        flow_id: "flow-1".to_owned(),
+        controller_id: "watering".to_owned(),
+        owner: HOSTILE.to_owned(),
+        token: "claim-1".to_owned(),
+        owner_json: "{}".to_owned(),
+        claimed_at_ms: START_MS,
     }
 }
 
