@@ -60,14 +60,14 @@ pub(crate) enum CronCommand {
     ///
     /// A command is run to its end, and its result shown; all else is left to a worker. Its schedule stays
     /// as it is.
-    #[command(after_long_help = Exit::help_of(&[&EXITS[..], &[Exit::Findings]].concat()))]
+    #[command(after_long_help = Exit::help_of(&[&EXITS[..], &[Exit::Findings, Exit::Interrupted]].concat()))]
     Run(change::JobArgs),
     /// Run all that is due, once
     ///
     /// For a timer of the system, every minute for example. Brings declared jobs in line with the
     /// configuration, records runs whose process is gone, runs commands that are due, and leaves jobs of agents to
     /// a worker. Several may run at the same time, beside a daemon too: each time of a job runs once.
-    #[command(after_long_help = Exit::help_of(&[&EXITS[..], &[Exit::Findings]].concat()))]
+    #[command(after_long_help = Exit::help_of(&[&EXITS[..], &[Exit::Findings, Exit::Interrupted]].concat()))]
     Tick(run::TickArgs),
 }
 

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::hub::Hub;
+use crate::config::Config;
 use crate::model::AgentId;
-use crate::service::{HeldLease, Request, Response, ServiceError};
+use crate::service::{HeldLease, Request, Response, Scheduler, ServiceError};
 
 /// How often the loop looks what is due.
 const TICK: Duration = Duration::from_secs(5);
@@ -22,6 +24,8 @@ const EXPIRE: Duration = Duration::from_secs(60 * 60);
 const TIDY: Duration = Duration::from_secs(10 * 60);
 /// The control plane is told that this daemon lives.
 const BEAT: Duration = Duration::from_secs(60);
+/// Ticks of the scheduler whose commands still run; each may run as many as the configuration allows.
+const MAX_TICKS: usize = 16;
 /// Goes that one agent's expired rows may take at a time; the rest comes next time.
 const MAX_GOES: usize = 100;
 
@@ -57,12 +61,70 @@ impl Due {
 
 /// Works until the daemon drains, and gives the lease back to who ends it.
 pub(super) async fn keep_up(hub: Arc<Hub>, lease: HeldLease) -> HeldLease {
-    let mut draining = hub.draining.subscribe();
-    tokio::select! {
-        () = work(&hub, &lease) => {}
-        _ = draining.wait_for(|is_draining| *is_draining) => {}
-    }
+    let work = async {
+        tokio::select! {
+            () = work(&hub, &lease) => {}
+            () = drained(&hub) => {}
+        }
+    };
+    tokio::join!(work, schedule(&hub));
     lease
+}
+
+/// Comes when the daemon drains.
+async fn drained(hub: &Hub) {
+    let mut draining = hub.draining.subscribe();
+    // The hub holds the other end.
+    let _ = draining.wait_for(|is_draining| *is_draining).await;
+}
+
+/// Runs scheduled jobs until the daemon drains; what runs then is ended and recorded as cancelled.
+///
+/// A tick ends with the last command it began, so the next does not wait for it: claims are single, whoever ticks.
+async fn schedule(hub: &Arc<Hub>) {
+    let mut ticks = JoinSet::new();
+    let mut scheduler: Option<(Arc<Config>, Arc<Scheduler>)> = None;
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {}
+            () = drained(hub) => break,
+        }
+        while ticks.try_join_next().is_some() {}
+        let config = hub.service.config();
+        let is_current = |(of, _): &&(Arc<Config>, _)| Arc::ptr_eq(of, &config);
+        let jobs = match scheduler.as_ref().filter(is_current) {
+            Some((_, jobs)) => Arc::clone(jobs),
+            None => match Scheduler::open(hub.service.root(), hub.service.clock().clone()).await {
+                Ok(jobs) => {
+                    let jobs = Arc::new(jobs);
+                    scheduler = Some((config, Arc::clone(&jobs)));
+                    jobs
+                }
+                Err(error) => {
+                    told::<()>(hub, "cron", Err(error));
+                    continue;
+                }
+            },
+        };
+        if ticks.len() < MAX_TICKS {
+            let hub = Arc::clone(hub);
+            ticks.spawn(async move {
+                let done = jobs.tick_until(drained(&hub)).await;
+                for alert in done.iter().flat_map(|done| &done.alerts) {
+                    tracing::warn!(job = %alert.job_id, failures = alert.failures, "a job keeps failing");
+                }
+                told(&hub, "cron", done);
+            });
+        }
+    }
+    while ticks.join_next().await.is_some() {}
+    if let Some((_, jobs)) = scheduler
+        && let Some(jobs) = Arc::into_inner(jobs)
+    {
+        jobs.close().await;
+    }
 }
 
 async fn work(hub: &Hub, lease: &HeldLease) {

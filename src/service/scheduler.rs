@@ -13,21 +13,24 @@
 //! When the clock goes back, occurrences up to the last one do not come again. A job that stands more than
 //! [`FARTHEST_AHEAD_MS`] ahead of the clock was put there by a clock that was wrong, and is planned anew.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
+use super::error::InDb;
 use super::{ServiceError, open};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Access, Db};
 use crate::fs::{Layout, LockError, RootLock, SharedLock, host_zone, process};
 use crate::model::{
-    AgentId, CatchUp, CronJob, Liveness, ProcessIdentity, ScheduleError, TaskRun, Tier, Timetable,
-    zone_name,
+    AgentId, CancelState, CatchUp, CronJob, Liveness, ProcessIdentity, ScheduleError, TaskRun,
+    TaskStatus, Tier, Timetable, zone_name,
 };
+use crate::store::global::task;
 
 pub use self::manage::{CronChange, NewCronJob};
 pub use self::reconcile::Reconciled;
@@ -45,6 +48,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Pause between two looks at who has it.
 const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// How often commands that run are looked up for somebody's wish to stop them.
+const CANCEL_POLL: Duration = Duration::from_secs(1);
 
 /// A job that stands further ahead of the clock than this is planned anew: more than a zone or a day can be wrong by.
 const FARTHEST_AHEAD_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
@@ -130,6 +136,8 @@ pub struct TickReport {
     pub failed: u64,
     /// Commands that took too long.
     pub timed_out: u64,
+    /// Commands that were ended before their time.
+    pub cancelled: u64,
     /// Runs that wait for a worker now.
     pub offered: u64,
     /// Occurrences that were passed over, with a record.
@@ -184,6 +192,18 @@ impl Scheduler {
     ///
     /// [`ServiceError`] when SQLite fails. What had begun then is recorded as lost by a later tick.
     pub async fn tick(&self) -> Result<TickReport, ServiceError> {
+        self.tick_until(std::future::pending()).await
+    }
+
+    /// The same until `stop`: commands that run then are ended, and recorded as cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::tick`].
+    pub async fn tick_until(
+        &self,
+        stop: impl Future<Output = ()>,
+    ) -> Result<TickReport, ServiceError> {
         let mut report = TickReport::default();
         if !self.config.scheduler.enabled {
             return Ok(report);
@@ -194,6 +214,9 @@ impl Scheduler {
         let due_ms = self.clock.now_ms();
         let most = self.config.scheduler.max_concurrent;
         let mut running = JoinSet::new();
+        let mut begun: Vec<(Ended, AbortHandle)> = Vec::new();
+        let mut look = tokio::time::interval(CANCEL_POLL);
+        tokio::pin!(stop);
         loop {
             if running.len() < most {
                 let claimed = self.claim(due_ms, most - running.len()).await?;
@@ -202,20 +225,88 @@ impl Scheduler {
                 report.refused.extend(claimed.refused);
                 let is_full = !claimed.is_all;
                 for (job, task) in claimed.runs {
-                    running.spawn(self.run_of(job, task));
+                    let cut_off = Ended {
+                        store_key: job.store_key.clone(),
+                        job_id: job.job_id.clone(),
+                        task: task.clone(),
+                    };
+                    begun.push((cut_off, running.spawn(self.run_of(job, task))));
                 }
                 if running.is_empty() {
                     if is_full {
                         continue;
                     }
-                    return Ok(report);
+                    break;
                 }
             }
-            // A panic is in the run alone: its row stays, and a later tick finds its process gone.
-            if let Some(Ok(ended)) = running.join_next().await {
-                self.finish(ended, &mut report).await?;
+            tokio::select! {
+                joined = running.join_next() => {
+                    if let Some(Ok(ended)) = joined {
+                        begun.retain(|(other, _)| other.task.task_id != ended.task.task_id);
+                        self.finish(ended, &mut report).await?;
+                    }
+                }
+                _ = look.tick() => self.end_cancelled(&mut begun, &mut report).await?,
+                () = &mut stop => {
+                    running.shutdown().await;
+                    for (ended, _) in begun.drain(..) {
+                        self.cut_off(ended, "stopped with its scheduler", &mut report).await?;
+                    }
+                    break;
+                }
             }
         }
+        // Only what broke off in this program, by a defect, is left.
+        for (ended, _) in begun {
+            self.cut_off(ended, "broke off", &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    /// Ends commands that somebody asked to stop.
+    async fn end_cancelled(
+        &self,
+        begun: &mut Vec<(Ended, AbortHandle)>,
+        report: &mut TickReport,
+    ) -> Result<(), ServiceError> {
+        let ids: Vec<&str> = begun
+            .iter()
+            .map(|(ended, _)| ended.task.task_id.as_str())
+            .collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut conn = self.global.read().await?;
+        let asked = task::get_many(&mut conn, &ids).await.in_db(&self.global)?;
+        drop(conn);
+        let is_asked = |id: &str| {
+            asked
+                .iter()
+                .any(|run| run.task_id == id && run.origin.cancel_state != CancelState::None)
+        };
+        let (over, still): (Vec<_>, Vec<_>) = std::mem::take(begun)
+            .into_iter()
+            .partition(|(ended, _)| is_asked(&ended.task.task_id));
+        *begun = still;
+        for (ended, run) in over {
+            run.abort();
+            self.cut_off(ended, "cancelled", report).await?;
+        }
+        Ok(())
+    }
+
+    async fn cut_off(
+        &self,
+        mut ended: Ended,
+        why: &str,
+        report: &mut TickReport,
+    ) -> Result<(), ServiceError> {
+        ended.task.status = TaskStatus::Cancelled;
+        ended.task.status_detail = Some("interrupted".to_owned());
+        ended.task.error = Some(why.to_owned());
+        ended.task.ended_at_ms = Some(self.clock.now_ms());
+        report.cancelled += 1;
+        self.settle(ended, report).await
     }
 
     /// The clock it was opened with.

@@ -1,6 +1,7 @@
 //! `zeroclaw cron run` and `tick`.
 
 use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
 use zeroclaw::model::{TaskRun, TaskStatus};
 use zeroclaw::service::TickReport;
 
@@ -8,11 +9,32 @@ use super::change::{JobArgs, scheduling};
 use crate::cli::output::{Fields, or_dash, span};
 use crate::cli::{CliError, Context, Exit};
 
+/// Comes with the interrupt key or a request to terminate; both are listened to from the call on.
+fn stopped() -> impl Future<Output = ()> {
+    let signals = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    async move {
+        match signals {
+            (Ok(mut interrupt), Ok(mut terminate)) => tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            },
+            // Then they end the process, and a later tick records what ran.
+            _ => std::future::pending().await,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct TickArgs {}
 
 pub(super) async fn run(context: &Context, args: JobArgs) -> Result<Exit, CliError> {
-    let task = scheduling(context, async |jobs| Ok(jobs.run_job(&args.job).await?)).await?;
+    let task = scheduling(context, async |jobs| {
+        Ok(jobs.run_job(&args.job, stopped()).await?)
+    })
+    .await?;
     if context.json() {
         context.out.json(&task)?;
     } else {
@@ -20,6 +42,7 @@ pub(super) async fn run(context: &Context, args: JobArgs) -> Result<Exit, CliErr
     }
     Ok(match task.status {
         TaskStatus::Succeeded | TaskStatus::Pending => Exit::Done,
+        TaskStatus::Cancelled => Exit::Interrupted,
         _ => Exit::Findings,
     })
 }
@@ -36,7 +59,13 @@ fn run_fields(task: &TaskRun) -> Fields {
 }
 
 pub(super) async fn tick(context: &Context, _: TickArgs) -> Result<Exit, CliError> {
-    let report = scheduling(context, async |jobs| Ok(jobs.tick().await?)).await?;
+    let (hear, heard) = tokio::sync::watch::channel(false);
+    let stopped = stopped();
+    let stop = async move {
+        stopped.await;
+        hear.send_replace(true);
+    };
+    let report = scheduling(context, async |jobs| Ok(jobs.tick_until(stop).await?)).await?;
     if context.json() {
         context.out.json(&report)?;
     } else {
@@ -48,6 +77,9 @@ pub(super) async fn tick(context: &Context, _: TickArgs) -> Result<Exit, CliErro
             let told = format!("{} failed {} times in a row", alert.name, alert.failures);
             context.out.warn(&told);
         }
+    }
+    if *heard.borrow() {
+        return Ok(Exit::Interrupted);
     }
     let is_fine = report.failed + report.timed_out + report.lost == 0
         && report.refused.is_empty()
@@ -64,6 +96,7 @@ fn tick_fields(report: &TickReport) -> Fields {
         .add("succeeded", report.succeeded)
         .add("failed", report.failed)
         .add("timed out", report.timed_out)
+        .add("cancelled", report.cancelled)
         .add("wait for a worker", report.offered)
         .add("passed over", report.passed_over)
         .add("lost", report.lost)

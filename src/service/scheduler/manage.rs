@@ -1,5 +1,7 @@
 //! Making, changing, pausing, removing jobs, and running one now.
 
+use std::future::Future;
+
 use super::claim::{begun, set_next};
 use super::{Ended, Scheduler, TickReport};
 use crate::db::WriteTx;
@@ -237,12 +239,16 @@ impl Scheduler {
     }
 
     /// Runs a job now, whatever its schedule says and whether or not it is on: a command to its end, all else is left
-    /// to a worker. Gives the run.
+    /// to a worker. Gives the run. A command that runs when `stop` comes is ended, and its run cancelled.
     ///
     /// # Errors
     ///
     /// [`ServiceError::NotFound`] when there is none, [`ServiceError::Conflict`] when it is in a run.
-    pub async fn run_job(&self, reference: &str) -> Result<TaskRun, ServiceError> {
+    pub async fn run_job(
+        &self,
+        reference: &str,
+        stop: impl Future<Output = ()>,
+    ) -> Result<TaskRun, ServiceError> {
         self.reap(&mut TickReport::default()).await?;
         let reference = reference.to_owned();
         let now_ms = self.clock.now_ms();
@@ -266,18 +272,26 @@ impl Scheduler {
         if task.status == TaskStatus::Pending {
             return Ok(task);
         }
-        let Ended {
-            store_key,
-            job_id,
-            task,
-        } = self.run_of(job, task).await;
-        let ended = Ended {
-            store_key,
-            job_id,
+        let task_id = task.task_id.clone();
+        let cut_off = Ended {
+            store_key: job.store_key.clone(),
+            job_id: job.job_id.clone(),
             task: task.clone(),
         };
-        self.finish(ended, &mut TickReport::default()).await?;
-        Ok(task)
+        let mut report = TickReport::default();
+        tokio::select! {
+            ended = self.run_of(job, task) => self.finish(ended, &mut report).await?,
+            () = stop => {
+                self.cut_off(cut_off, "stopped with its scheduler", &mut report).await?;
+            }
+        }
+        let mut conn = self.global.read().await?;
+        let found = task::get_many(&mut conn, &[&task_id]).await;
+        let run = found.in_db(&self.global)?.pop();
+        run.ok_or(ServiceError::NotFound {
+            what: "run",
+            name: task_id,
+        })
     }
 
     async fn need_agent(&self, id: &AgentId) -> Result<(), ServiceError> {

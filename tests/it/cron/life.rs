@@ -3,6 +3,9 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use zeroclaw::model::{AgentId, TaskEnd, TaskOwnerKind};
+use zeroclaw::service::{Clock, TaskWorker};
+
 use super::{HOUR_MS, at, config, every, global, home, now_ms, plant, runs, seen, witness};
 use crate::support::process::wait_until;
 use crate::support::sqlite::{block_on, change, number, rows};
@@ -207,12 +210,84 @@ fn jobs_of_agents_wait_for_a_worker_and_do_not_pile_up() {
     let wanted = [["pending", "atlas", "look at the tide", "1"]];
     assert_eq!(rows(&global(&home), waits), wanted);
     // Once a worker has ended it, the next one comes.
-    change(
-        &global(&home),
-        "UPDATE task_runs SET status = 'succeeded', output = 'calm', started_at_ms = 1, ended_at_ms = 2",
-    );
+    block_on(async {
+        let atlas = AgentId::new("atlas").unwrap();
+        let worker = TaskWorker::open(&home.root(), &atlas, Clock::system())
+            .await
+            .unwrap();
+        let claimed = worker.claim_next(TaskOwnerKind::Cron).await.unwrap();
+        let mut run = claimed.expect("it waits for this agent");
+        run.settle(TaskEnd::succeeded(Some("calm".to_owned())))
+            .await
+            .unwrap();
+        drop(run);
+        worker.close().await;
+    });
     let third = home.zeroclaw(&["cron", "tick", "--json"]).exits(0).json();
     assert_eq!(third["offered"], 1);
-    let told = "SELECT last_run_status, last_output FROM cron_jobs";
-    assert_eq!(rows(&global(&home), told), [["ok", "calm"]]);
+    let told = "SELECT last_run_status, consecutive_failures FROM cron_jobs";
+    assert_eq!(rows(&global(&home), told), [["ok", "0"]]);
+}
+
+#[test]
+fn a_scheduler_that_is_asked_to_stop_ends_what_it_runs() {
+    let home = home();
+    let command = "touch began; (sleep 1; touch late) & sleep 30";
+    plant(&home, "long", command, &every(24 * HOUR_MS, now_ms()));
+    let workspace = home.root().join("agents/atlas/workspace");
+    for args in [&["cron", "tick"][..], &["cron", "run", "long"]] {
+        let mut child = home
+            .command(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until("the command runs", || workspace.join("began").exists());
+
+        let id = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
+        std::fs::remove_file(workspace.join("began")).unwrap();
+    }
+    let ended = "SELECT status, status_detail FROM task_runs";
+    assert_eq!(
+        rows(&global(&home), ended),
+        [["cancelled", "interrupted"]; 2]
+    );
+    std::thread::sleep(Duration::from_millis(1_300));
+    assert!(!workspace.join("late").exists(), "its children too");
+    home.zeroclaw(&["cron", "tick"]).exits(0);
+}
+
+#[test]
+fn a_run_that_somebody_cancels_is_ended() {
+    let home = home();
+    plant(
+        &home,
+        "long",
+        "touch began; sleep 30",
+        &every(24 * HOUR_MS, now_ms()),
+    );
+    let began = home.root().join("agents/atlas/workspace/began");
+    let child = home
+        .command(&["cron", "tick", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the command runs", || began.exists());
+
+    change(
+        &global(&home),
+        "UPDATE task_runs SET cancel_state = 'requested'",
+    );
+
+    let output = child.wait_with_output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["cancelled"], 1);
+    let job = home.zeroclaw(&["cron", "show", "long", "--json"]).json();
+    assert_eq!(
+        (&job["claim_task_id"], &job["enabled"]),
+        (&serde_json::Value::Null, &true.into())
+    );
 }
