@@ -2,8 +2,10 @@
 
 use super::{Ended, FailureAlert, Ground, Scheduler, TickReport};
 use crate::db::WriteTx;
-use crate::model::{CronJob, DiagnosticEvent, DiagnosticLevel, TaskRun, TaskStatus};
-use crate::service::ServiceError;
+use crate::model::{
+    CronJob, DeliveryRoute, DiagnosticEvent, DiagnosticLevel, NewDelivery, TaskRun, TaskStatus,
+};
+use crate::service::{ServiceError, delivery};
 use crate::store::StoreError;
 use crate::store::global::{cron, diagnostic, task};
 
@@ -40,8 +42,11 @@ impl Scheduler {
             .global
             .write(move |tx| {
                 Box::pin(async move {
-                    let found = settle(tx, &ground, ended, now_ms).await;
-                    found.map_err(ServiceError::from)
+                    let alert = settle(tx, &ground, ended, now_ms).await?;
+                    if let Some(message) = alert.as_ref().and_then(message) {
+                        delivery::insert(tx, &message, now_ms).await?;
+                    }
+                    Ok::<_, ServiceError>(alert)
                 })
             })
             .await?;
@@ -166,6 +171,29 @@ fn alert(job: &mut CronJob, run: &TaskRun, now_ms: i64) -> Option<FailureAlert> 
         },
         at_ms: now_ms,
     })
+}
+
+/// What is to be sent of an alert; nothing where no channel and target are configured: then the log alone tells it.
+fn message(alert: &FailureAlert) -> Option<NewDelivery> {
+    let named = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+    let route = DeliveryRoute {
+        channel: named(&alert.channel)?,
+        account_id: None,
+        target: named(&alert.to)?,
+        thread_id: None,
+        agent_id: alert.agent_id.clone(),
+        session_key: None,
+    };
+    let error = alert.error.as_deref().unwrap_or("no reason was given");
+    let entry = serde_json::json!({
+        "text": format!("Scheduled job {} failed {} times in a row: {error}", alert.name, alert.failures),
+        "job_id": alert.job_id,
+    });
+    // One for each time it is raised, whoever comes to tell it.
+    let key = format!("cron-alert:{}:{}", alert.job_id, alert.at_ms);
+    let mut new = NewDelivery::new(route, entry.to_string()).with_key(key);
+    new.entry_kind = Some("cron_alert".to_owned());
+    Some(new)
 }
 
 fn event(alert: &FailureAlert, run: &TaskRun) -> DiagnosticEvent {

@@ -186,6 +186,16 @@ fn failures_in_a_row_raise_one_alert_and_history_is_bounded() {
     home.zeroclaw(&["logs"])
         .exits(0)
         .says("failed 2 times in a row");
+    let queued = home
+        .zeroclaw(&["delivery", "list", "--json"])
+        .exits(0)
+        .json();
+    let queued = queued["items"].as_array().unwrap();
+    assert_eq!(queued.len(), 1, "told once: {queued:?}");
+    assert_eq!(
+        (&queued[0]["channel"], &queued[0]["target"]),
+        (&"telegram".into(), &"ops".into())
+    );
 }
 
 #[test]
