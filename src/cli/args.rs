@@ -162,6 +162,33 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
         .try_map(move |word| parse(&word).ok_or("not known to this release"))
 }
 
+/// Takes `1h30m` and the like.
+pub(crate) fn span_ms(text: &str) -> Result<i64, String> {
+    let wrong = || format!("{text:?} is no span such as 90s, 10m, 1h30m or 2d");
+    let (mut total, mut number) = (0_i64, String::new());
+    for char in text.chars() {
+        if char.is_ascii_digit() {
+            number.push(char);
+            continue;
+        }
+        let unit_ms = match char {
+            's' => 1_000,
+            'm' => 60_000,
+            'h' => 3_600_000,
+            'd' => 86_400_000,
+            _ => return Err(wrong()),
+        };
+        let count: i64 = number.parse().map_err(|_| wrong())?;
+        let part = count.checked_mul(unit_ms).ok_or_else(wrong)?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
+        number.clear();
+    }
+    match number.is_empty() && total > 0 {
+        true => Ok(total),
+        false => Err(wrong()),
+    }
+}
+
 /// Takes a day, a time with its offset, or Unix milliseconds.
 pub(crate) fn instant(text: &str) -> Result<i64, String> {
     if let Ok(ms) = text.parse() {
@@ -188,5 +215,15 @@ mod tests {
         assert_eq!(instant("1970-01-02"), Ok(86_400_000));
         assert_eq!(instant("1970-01-01T01:00:00.5+01:00"), Ok(500));
         assert!(instant("yesterday").is_err());
+    }
+
+    #[test]
+    fn spans_are_added_up_and_nonsense_is_refused() {
+        assert_eq!(span_ms("90s"), Ok(90_000));
+        assert_eq!(span_ms("1h30m"), Ok(5_400_000));
+        assert_eq!(span_ms("2d"), Ok(172_800_000));
+        for wrong in ["", "0s", "10", "m", "1w", "-5m", "99999999999999999d"] {
+            assert!(span_ms(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use zeroclaw::model::{
 use zeroclaw::service::{CronChange, NewCronJob, Request, Response, Scheduler};
 
 use super::show::job_fields;
-use crate::cli::args::{instant, one_of};
+use crate::cli::args::{instant, one_of, span_ms};
 use crate::cli::{CliError, Context, Exit, ask};
 
 #[derive(Args, Debug)]
@@ -201,33 +201,6 @@ pub(crate) struct RemoveArgs {
     yes: bool,
 }
 
-/// Takes `1h30m` and the like.
-fn span_ms(text: &str) -> Result<i64, String> {
-    let wrong = || format!("{text:?} is no span such as 90s, 10m, 1h30m or 2d");
-    let (mut total, mut number) = (0_i64, String::new());
-    for char in text.chars() {
-        if char.is_ascii_digit() {
-            number.push(char);
-            continue;
-        }
-        let unit_ms = match char {
-            's' => 1_000,
-            'm' => 60_000,
-            'h' => 3_600_000,
-            'd' => 86_400_000,
-            _ => return Err(wrong()),
-        };
-        let count: i64 = number.parse().map_err(|_| wrong())?;
-        let part = count.checked_mul(unit_ms).ok_or_else(wrong)?;
-        total = total.checked_add(part).ok_or_else(wrong)?;
-        number.clear();
-    }
-    match number.is_empty() && total > 0 {
-        true => Ok(total),
-        false => Err(wrong()),
-    }
-}
-
 /// Opens a scheduler, does the work, and lets it go.
 pub(super) async fn scheduling<T>(
     context: &Context,
@@ -340,19 +313,4 @@ pub(super) async fn remove(context: &Context, args: RemoveArgs) -> Result<Exit, 
             .note("nothing was removed: with --yes instead of --dry-run this is done");
     }
     Ok(Exit::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_added_up_and_nonsense_is_refused() {
-        assert_eq!(span_ms("90s"), Ok(90_000));
-        assert_eq!(span_ms("1h30m"), Ok(5_400_000));
-        assert_eq!(span_ms("2d"), Ok(172_800_000));
-        for wrong in ["", "0s", "10", "m", "1w", "-5m", "99999999999999999d"] {
-            assert!(span_ms(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -8,6 +8,7 @@ use zeroclaw::model::{CancelOutcome, TaskRun};
 use zeroclaw::service::{Request, Response, Service, TaskDesk};
 
 use super::status;
+use crate::cli::args::span_ms;
 use crate::cli::carrier::{looking, writing};
 use crate::cli::output::{Column, Fields, Table, or_dash, time};
 use crate::cli::{CliError, Context, Exit, ask};
@@ -34,9 +35,9 @@ pub(crate) struct WaitArgs {
     /// Its id, or the start of it
     task: String,
 
-    /// Give up after this long
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    timeout: u64,
+    /// Give up after this long: 90s, 10m, or a number of seconds
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span_or_seconds)]
+    timeout: Duration,
 }
 
 /// What cancelling did.
@@ -96,8 +97,16 @@ pub(super) async fn cancel(context: &Context, args: CancelArgs) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
+fn span_or_seconds(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let ms = span_ms(text)?;
+    Ok(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
+}
+
 pub(super) async fn wait(context: &Context, args: WaitArgs) -> Result<Exit, CliError> {
-    let until = Instant::now() + Duration::from_secs(args.timeout);
+    let until = Instant::now() + args.timeout;
     let id = find(context, &args.task).await?.task_id;
     loop {
         let found = looking(context, async |service: &Service| {
@@ -114,7 +123,10 @@ pub(super) async fn wait(context: &Context, args: WaitArgs) -> Result<Exit, CliE
             if found.status.is_end() {
                 return Ok(Exit::Done);
             }
-            let waited = format!("task {id} has not ended within {} s", args.timeout);
+            let waited = format!(
+                "task {id} has not ended within {} s",
+                args.timeout.as_secs()
+            );
             return Err(CliError::new(Exit::Busy, waited));
         }
         tokio::time::sleep(LOOK_AGAIN).await;

@@ -37,7 +37,7 @@ fn cancel_wants_consent_and_wait_tells_the_end() {
     home.zeroclaw(&["tasks", "cancel", &waits])
         .exits(10)
         .complains("--yes");
-    home.zeroclaw(&["tasks", "wait", &waits, "--timeout", "1"])
+    home.zeroclaw(&["tasks", "wait", &waits, "--timeout", "1s"])
         .exits(4)
         .complains("has not ended");
     let done = home.zeroclaw(&["tasks", "cancel", &waits, "--yes", "--json"]);
