@@ -2,7 +2,8 @@
 //!
 //! 1. [A root](#a-root) · 2. [Agents](#agents) · 3. [Conversations](#conversations) · 4. [Reading back](#reading-back) ·
 //!    5. [Branches](#branches) · 6. [Memories](#memories) · 7. [Files](#files) · 8. [Workers](#workers) ·
-//!    9. [Keeping and moving](#keeping-and-moving) · 10. [Requests](#requests) · 11. [When it fails](#when-it-fails)
+//!    9. [Background work](#background-work) · 10. [Keeping and moving](#keeping-and-moving) · 11. [Requests](#requests) ·
+//!    12. [When it fails](#when-it-fails)
 //!
 //! # A root
 //!
@@ -300,6 +301,54 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Background work
+//!
+//! A task is a row from its creation to its end, and nothing else decides what became of it. Whoever works claims it,
+//! gives signs of life, and settles it once; an end is never overwritten. A worker that dies is found gone by its
+//! process, and its task ends as what it left proves: see
+//! [`TaskLedger`](crate::service::TaskLedger) and [`TaskHandle`](crate::service::TaskHandle).
+//!
+//! ```
+//! use std::time::Duration;
+//! use zeroclaw::model::{NewTask, TaskEnd, TaskOwnerKind, TaskStatus};
+//! # use zeroclaw::model::AgentId;
+//! # use zeroclaw::service::{Clock, HolderKind, Service, TaskWorker};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let root = folder.path();
+//! # let (service, _) = Service::init(root, Clock::system(), HolderKind::Daemon).await?;
+//! # let atlas = AgentId::new("atlas")?;
+//! # service.add_agent(&atlas).await?;
+//! let mut new = NewTask::new(TaskOwnerKind::Task);
+//! new.agent_id = Some(atlas.clone());
+//! new.idempotency_key = Some("count-2026-11-30".to_owned()); // The same key again is the same task.
+//! let task = service.tasks().create(new).await?;
+//!
+//! // In a process of its own, or here: it opens the root beside whoever holds it.
+//! let worker = TaskWorker::open(root, &atlas, Clock::system()).await?;
+//! let mut mine = worker.claim_next(TaskOwnerKind::Task).await?.ok_or("it waits")?;
+//! mine.progress("half of it").await?;
+//! let asked_to_stop = mine.beat().await?;
+//! assert!(!asked_to_stop);
+//! mine.settle(TaskEnd::succeeded(Some("42 lanterns".to_owned()))).await?;
+//! # drop(mine);
+//! worker.close().await;
+//!
+//! let ended = service.tasks().wait(&task.task_id, Duration::from_secs(5)).await?.ok_or("it has ended")?;
+//! assert_eq!(ended.status, TaskStatus::Succeeded);
+//! # service.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/worker.rs` is such a worker as a program. Scheduled jobs become tasks when they are due:
+//! [`Scheduler::tick`](crate::service::Scheduler::tick) runs their commands itself and leaves work for agents to workers.
+//! What is to be said on a channel goes through [`Deliveries`](crate::service::Deliveries), which never sends blindly
+//! again what may have been sent; runs of standing procedures through [`Flows`](crate::service::Flows), whose approvals
+//! stay closed until somebody opens them. A daemon calls all of these by itself; who embeds the crate calls
+//! [`Service::sweep_tasks`](crate::service::Service::sweep_tasks) and the like every now and then.
 //!
 //! # Keeping and moving
 //!
