@@ -147,6 +147,9 @@ async fn work(hub: &Hub, lease: &HeldLease) {
         if sweep.is_now() {
             told(hub, "tasks", hub.service.sweep_tasks().await);
             told(hub, "delivery", hub.service.deliveries().sweep().await);
+            // Made anew each time: what bounds approvals may have been read again.
+            told(hub, "flows", hub.service.flows().sweep().await);
+            told(hub, "commitments", hub.service.commitments().expire().await);
         }
         if expire.is_now() {
             for agent in agents(hub).await {
