@@ -14,12 +14,15 @@
 //! [`FARTHEST_AHEAD_MS`] ahead of the clock was put there by a clock that was wrong, and is planned anew.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::task::{AbortHandle, JoinSet};
 
+use self::claim::Taken;
+use self::in_hand::InHand;
 use super::error::InDb;
 use super::{ServiceError, open};
 use crate::clock::Clock;
@@ -37,6 +40,7 @@ pub use self::reconcile::Reconciled;
 
 mod claim;
 mod finish;
+mod in_hand;
 mod manage;
 mod plan;
 mod reconcile;
@@ -77,12 +81,15 @@ struct Ground {
     zone: String,
     catch_up: CatchUp,
     runs_kept: i64,
+    /// Commands that run at once.
+    most: usize,
     /// This process.
     own: ProcessIdentity,
+    root: PathBuf,
 }
 
 impl Ground {
-    fn of(config: &Config) -> Self {
+    fn of(config: &Config, root: &std::path::Path) -> Self {
         let configured = config.scheduler.timezone.as_deref().and_then(zone_name);
         Self {
             zone: configured.map_or_else(host_zone, str::to_owned),
@@ -91,7 +98,9 @@ impl Ground {
                 false => CatchUp::Skip,
             },
             runs_kept: config.scheduler.runs_kept,
+            most: config.scheduler.max_concurrent,
             own: process::own(),
+            root: root.to_owned(),
         }
     }
 
@@ -174,7 +183,7 @@ impl Scheduler {
         let access = Access::Write(open::write_access(&layout, &clock, &config));
         let global = Db::open(&layout.global_db(), &Tier::Global, access).await?;
         Ok(Self {
-            ground: Ground::of(&config),
+            ground: Ground::of(&config, root),
             global: Arc::new(global),
             layout,
             clock,
@@ -212,53 +221,60 @@ impl Scheduler {
         self.reap(&mut report).await?;
         self.plan_new().await?;
         let due_ms = self.clock.now_ms();
-        let most = self.config.scheduler.max_concurrent;
         let mut running = JoinSet::new();
-        let mut begun: Vec<(Ended, AbortHandle)> = Vec::new();
+        let mut begun: Vec<Begun> = Vec::new();
         let mut look = tokio::time::interval(CANCEL_POLL);
         tokio::pin!(stop);
         loop {
-            if running.len() < most {
-                let claimed = self.claim(due_ms, most - running.len()).await?;
+            let mut is_more_due = false;
+            if InHand::count(&self.ground.root) < self.ground.most {
+                let claimed = self.claim(due_ms).await?;
                 report.offered += claimed.offered;
                 report.passed_over += claimed.passed_over;
                 report.refused.extend(claimed.refused);
-                let is_full = !claimed.is_all;
-                for (job, task) in claimed.runs {
+                is_more_due = !claimed.is_all && claimed.looked_at > 0;
+                for Taken { job, task, in_hand } in claimed.runs {
                     let cut_off = Ended {
                         store_key: job.store_key.clone(),
                         job_id: job.job_id.clone(),
                         task: task.clone(),
                     };
-                    begun.push((cut_off, running.spawn(self.run_of(job, task))));
+                    begun.push(Begun {
+                        cut_off,
+                        command: running.spawn(self.run_of(job, task)),
+                        _in_hand: in_hand,
+                    });
                 }
-                if running.is_empty() {
-                    if is_full {
-                        continue;
-                    }
-                    break;
-                }
+            }
+            // Where another tick has all places, what is due is left to it or to the next.
+            match running.is_empty() {
+                true if is_more_due => continue,
+                true => break,
+                false => {}
             }
             tokio::select! {
                 joined = running.join_next() => {
                     if let Some(Ok(ended)) = joined {
-                        begun.retain(|(other, _)| other.task.task_id != ended.task.task_id);
+                        let id = &ended.task.task_id;
+                        let at = begun.iter().position(|begun| begun.cut_off.task.task_id == *id);
+                        // In hand until its end is committed.
+                        let _of_it = at.map(|at| begun.swap_remove(at));
                         self.finish(ended, &mut report).await?;
                     }
                 }
                 _ = look.tick() => self.end_cancelled(&mut begun, &mut report).await?,
                 () = &mut stop => {
                     running.shutdown().await;
-                    for (ended, _) in begun.drain(..) {
-                        self.cut_off(ended, "stopped with its scheduler", &mut report).await?;
+                    for begun in begun.drain(..) {
+                        self.cut_off(begun, "stopped with its scheduler", &mut report).await?;
                     }
                     break;
                 }
             }
         }
         // Only what broke off in this program, by a defect, is left.
-        for (ended, _) in begun {
-            self.cut_off(ended, "broke off", &mut report).await?;
+        for begun in begun {
+            self.cut_off(begun, "broke off", &mut report).await?;
         }
         Ok(report)
     }
@@ -266,12 +282,12 @@ impl Scheduler {
     /// Ends commands that somebody asked to stop.
     async fn end_cancelled(
         &self,
-        begun: &mut Vec<(Ended, AbortHandle)>,
+        begun: &mut Vec<Begun>,
         report: &mut TickReport,
     ) -> Result<(), ServiceError> {
         let ids: Vec<&str> = begun
             .iter()
-            .map(|(ended, _)| ended.task.task_id.as_str())
+            .map(|begun| begun.cut_off.task.task_id.as_str())
             .collect();
         if ids.is_empty() {
             return Ok(());
@@ -286,16 +302,25 @@ impl Scheduler {
         };
         let (over, still): (Vec<_>, Vec<_>) = std::mem::take(begun)
             .into_iter()
-            .partition(|(ended, _)| is_asked(&ended.task.task_id));
+            .partition(|begun| is_asked(&begun.cut_off.task.task_id));
         *begun = still;
-        for (ended, run) in over {
-            run.abort();
-            self.cut_off(ended, "cancelled", report).await?;
+        for begun in over {
+            begun.command.abort();
+            self.cut_off(begun, "cancelled", report).await?;
         }
         Ok(())
     }
 
     async fn cut_off(
+        &self,
+        begun: Begun,
+        why: &str,
+        report: &mut TickReport,
+    ) -> Result<(), ServiceError> {
+        self.end_cut_off(begun.cut_off, why, report).await
+    }
+
+    async fn end_cut_off(
         &self,
         mut ended: Ended,
         why: &str,
@@ -344,6 +369,15 @@ async fn hold(layout: &Layout) -> Result<SharedLock, ServiceError> {
         }
         tokio::time::sleep(LOCK_POLL).await;
     }
+}
+
+/// A command that runs.
+#[derive(Debug)]
+struct Begun {
+    /// What is to be said of it where it does not end by itself.
+    cut_off: Ended,
+    command: AbortHandle,
+    _in_hand: InHand,
 }
 
 /// A run and its job, for those who end it.

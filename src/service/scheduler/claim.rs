@@ -1,5 +1,6 @@
 //! Takes what is due: the run, the claim and the next time in one transaction.
 
+use super::in_hand::InHand;
 use super::plan::{Passed, Rules, plan, shift};
 use super::{Ended, FARTHEST_AHEAD_MS, Ground, Scheduler, TickReport, finish, owner_is_gone};
 use crate::db::WriteTx;
@@ -16,7 +17,9 @@ const LOOKED_AT: u32 = 64;
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
     /// Commands to run.
-    pub(super) runs: Vec<(CronJob, TaskRun)>,
+    pub(super) runs: Vec<Taken>,
+    /// Jobs that were due and are settled or begun.
+    pub(super) looked_at: usize,
     /// Runs that wait for a worker.
     pub(super) offered: u64,
     pub(super) passed_over: u64,
@@ -25,9 +28,17 @@ pub(super) struct Claimed {
     pub(super) is_all: bool,
 }
 
+/// A command that is to run.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) job: CronJob,
+    pub(super) task: TaskRun,
+    pub(super) in_hand: InHand,
+}
+
 impl Scheduler {
-    /// Takes up to `room` commands of what was due at `due_ms`, and offers what is for agents.
-    pub(super) async fn claim(&self, due_ms: i64, room: usize) -> Result<Claimed, ServiceError> {
+    /// Takes what was due at `due_ms`, commands as far as there is room for them, and offers what is for agents.
+    pub(super) async fn claim(&self, due_ms: i64) -> Result<Claimed, ServiceError> {
         let ground = self.ground.clone();
         let now_ms = self.clock.now_ms();
         self.global
@@ -39,10 +50,12 @@ impl Scheduler {
                         ..Claimed::default()
                     };
                     for job in due {
-                        if claimed.runs.len() == room {
+                        // Asked under the lock of the transaction: ticks that overlap never begin more than that.
+                        if InHand::count(&ground.root) >= ground.most {
                             claimed.is_all = false;
                             break;
                         }
+                        claimed.looked_at += 1;
                         take(tx, &ground, job, (now_ms, due_ms), &mut claimed).await?;
                     }
                     Ok(claimed)
@@ -59,6 +72,8 @@ impl Scheduler {
             let Some(task_id) = job.state.claim_task_id.clone() else {
                 continue;
             };
+            // Asked before the row is read: a run that was let go by then has its end there, if it has one.
+            let is_in_hand = InHand::has(&self.ground.root, &task_id);
             let found = task::get_many(&mut conn, &[&task_id])
                 .await
                 .in_db(&self.global)?;
@@ -68,10 +83,15 @@ impl Scheduler {
                 continue;
             };
             if !task.status.is_end() {
-                if !owner_is_gone(&task) {
+                let is_own = task.origin.owner().as_ref() == Some(&self.ground.own);
+                let is_command = job.payload_kind == PayloadKind::Shell;
+                if owner_is_gone(&task) {
+                    self.mark_lost(&mut task, "the process that ran it is gone");
+                } else if is_own && is_command && !is_in_hand {
+                    self.mark_lost(&mut task, "its end could not be recorded");
+                } else {
                     continue;
                 }
-                self.mark_lost(&mut task);
             }
             over.push(Ended {
                 store_key: job.store_key,
@@ -87,14 +107,13 @@ impl Scheduler {
         Ok(())
     }
 
-    fn mark_lost(&self, task: &mut TaskRun) {
+    fn mark_lost(&self, task: &mut TaskRun, why: &str) {
         let now_ms = self.clock.now_ms();
         task.status = TaskStatus::Lost;
         task.status_detail = Some("interrupted".to_owned());
-        task.error = Some(
-            "the process that ran it is gone; how far it came is not known, and it is not repeated"
-                .to_owned(),
-        );
+        task.error = Some(format!(
+            "{why}; how far it came is not known, and it is not repeated"
+        ));
         task.ended_at_ms = Some(now_ms);
     }
 
@@ -220,10 +239,15 @@ async fn take(
     match run {
         Some(run) => {
             job.state.claim_task_id = Some(run.task_id.clone());
+            let in_hand = InHand::take(&ground.root, &run.task_id);
             task::insert_new(tx, std::slice::from_ref(&run)).await?;
             cron::update(tx, &job).await?;
             match job.payload_kind {
-                PayloadKind::Shell => claimed.runs.push((job, run)),
+                PayloadKind::Shell => claimed.runs.push(Taken {
+                    job,
+                    task: run,
+                    in_hand,
+                }),
                 PayloadKind::AgentTurn | PayloadKind::SystemEvent => claimed.offered += 1,
             }
         }

@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use super::claim::{begun, set_next};
+use super::in_hand::InHand;
 use super::{Ended, Scheduler, TickReport};
 use crate::db::WriteTx;
 use crate::model::{
@@ -253,7 +254,7 @@ impl Scheduler {
         let reference = reference.to_owned();
         let now_ms = self.clock.now_ms();
         let ground = self.ground.clone();
-        let (job, task) = self
+        let (job, task, _in_hand) = self
             .global
             .write(move |tx| {
                 Box::pin(async move {
@@ -263,9 +264,10 @@ impl Scheduler {
                     }
                     let task = begun(&job, &ground, None, now_ms);
                     job.state.claim_task_id = Some(task.task_id.clone());
+                    let in_hand = InHand::take(&ground.root, &task.task_id);
                     task::insert_new(tx, std::slice::from_ref(&task)).await?;
                     cron::update(tx, &job).await?;
-                    Ok((job, task))
+                    Ok((job, task, in_hand))
                 })
             })
             .await?;
@@ -282,7 +284,7 @@ impl Scheduler {
         tokio::select! {
             ended = self.run_of(job, task) => self.finish(ended, &mut report).await?,
             () = stop => {
-                self.cut_off(cut_off, "stopped with its scheduler", &mut report).await?;
+                self.end_cut_off(cut_off, "stopped with its scheduler", &mut report).await?;
             }
         }
         let mut conn = self.global.read().await?;

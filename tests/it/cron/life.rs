@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use zeroclaw::model::{AgentId, TaskEnd, TaskOwnerKind};
-use zeroclaw::service::{Clock, TaskWorker};
+use zeroclaw::service::{Clock, Scheduler, TaskWorker};
 
 use super::{HOUR_MS, at, config, every, global, home, now_ms, plant, runs, seen, witness};
 use crate::support::process::wait_until;
@@ -300,4 +300,88 @@ fn a_run_that_somebody_cancels_is_ended() {
         (&job["claim_task_id"], &job["enabled"]),
         (&serde_json::Value::Null, &true.into())
     );
+}
+
+#[test]
+fn ticks_of_one_process_share_the_bound_on_commands() {
+    let home = home();
+    let path = home.root().join("config.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(
+        &path,
+        text.replace("max_concurrent = 8", "max_concurrent = 1"),
+    )
+    .unwrap();
+    let command = "mkdir alone || echo clash >> clash; sleep 0.2; rmdir alone; echo ran >> ran";
+    for job in ["a", "b", "c"] {
+        plant(&home, job, command, &every(24 * HOUR_MS, now_ms()));
+    }
+
+    block_on(async {
+        let one = Scheduler::open(&home.root(), Clock::system())
+            .await
+            .unwrap();
+        // As after a reload of the configuration: another scheduler of the same process.
+        let other = Scheduler::open(&home.root(), Clock::system())
+            .await
+            .unwrap();
+        let (first, second, third) = tokio::join!(one.tick(), one.tick(), other.tick());
+        let ended = [first, second, third].map(|report| report.unwrap().succeeded);
+        assert_eq!(ended.iter().sum::<u64>(), 3, "{ended:?}");
+        one.close().await;
+        other.close().await;
+    });
+
+    let workspace = home.root().join("agents/atlas/workspace");
+    let ran = std::fs::read_to_string(workspace.join("ran")).unwrap();
+    assert_eq!(ran.lines().count(), 3);
+    assert!(!workspace.join("clash").exists(), "two at once");
+}
+
+#[test]
+fn a_run_that_this_process_let_go_without_an_end_holds_its_job_no_longer() {
+    let home = home();
+    plant(
+        &home,
+        "stuck",
+        "true",
+        &every(24 * HOUR_MS, now_ms() + HOUR_MS),
+    );
+    // What a tick leaves that could not write the end of its command: its process lives on.
+    let own = zeroclaw::fs::process::own();
+    let boot = own.boot_id.as_deref().unwrap_or_default();
+    let start = own.start_column().unwrap_or_default();
+    change(
+        &global(&home),
+        &format!(
+            "INSERT INTO task_runs (task_id, owner_kind, source_id, agent_id, status, created_at_ms, started_at_ms,
+                 execution_owner_pid, execution_owner_start_identity, execution_owner_boot_id)
+             VALUES ('left', 'cron', 'stuck', 'atlas', 'running', 1, 1, {}, '{start}', '{boot}');
+             UPDATE cron_jobs SET claim_task_id = 'left';",
+            own.pid
+        ),
+    );
+
+    // Of a process that lives, and is not the one that looks: left alone.
+    home.zeroclaw(&["cron", "tick"]).exits(0);
+    let stands = "SELECT status, error FROM task_runs";
+    assert_eq!(rows(&global(&home), stands)[0][0], "running");
+    let report = block_on(async {
+        let scheduler = Scheduler::open(&home.root(), Clock::system())
+            .await
+            .unwrap();
+        let report = scheduler.tick().await.unwrap();
+        scheduler.close().await;
+        report
+    });
+
+    assert_eq!(report.lost, 1);
+    let row = &rows(&global(&home), stands)[0];
+    assert_eq!(row[0], "lost");
+    assert!(
+        row[1].starts_with("its end could not be recorded"),
+        "{row:?}"
+    );
+    let free = "SELECT count(*) FROM cron_jobs WHERE claim_task_id IS NULL";
+    assert_eq!(number(&global(&home), free), 1);
 }
