@@ -68,7 +68,8 @@ pub(crate) async fn read<S: Sink>(
         };
         out.push(note, 0).await?;
     }
-    let file = indexed(path, name)?;
+    // As the library's own indexing names it, or a file would be indexed twice.
+    let file = indexed(path, relative.to_str().map_or(name, str::to_owned))?;
     let bytes = usize::try_from(file.size_bytes).unwrap_or(0);
     let item = Item::Record {
         tier: Tier::Agent(owner.agent),

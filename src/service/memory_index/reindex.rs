@@ -5,17 +5,17 @@
 
 use std::collections::HashSet;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::db::{Db, DbErrorKind};
-use crate::fs::layout::expand_home;
 use crate::fs::{Beneath, FsError};
 use crate::model::{
     AgentId, AgentStatus, CORE_MEMORY_FILE, IndexedFile, MemoryFileParser, Reindexed, SkippedFile,
 };
 use crate::service::error::InDb;
 use crate::service::vfs::blocking;
+use crate::service::worker::workspace_of;
 use crate::service::{Service, ServiceError};
 use crate::store::StoreError;
 use crate::store::agent::memory_index;
@@ -72,7 +72,7 @@ impl Service {
     ) -> Result<Reindexed, ServiceError> {
         let mut report = Reindexed::of(id);
         report.words_rebuilt = repair_words(db, is_rebuild).await?;
-        let workspace = self.workspace_of(&report.agent_id);
+        let workspace = workspace_of(self.layout(), &self.config(), &report.agent_id);
         if !workspace.is_dir() {
             report.has_workspace = false;
             return Ok(report);
@@ -104,18 +104,6 @@ impl Service {
         }
         report.removed = remove_gone(db, &[&prefix, &own], seen).await?;
         Ok(report)
-    }
-
-    fn workspace_of(&self, agent: &AgentId) -> PathBuf {
-        let config = self.config();
-        let told = config.agents.get(agent.as_str());
-        match told.and_then(|agent| agent.workspace_path.as_deref()) {
-            Some(path) => {
-                let path = expand_home(path, std::env::home_dir().as_deref());
-                self.root().join(path)
-            }
-            None => self.layout().workspace(agent.as_str()),
-        }
     }
 
     /// How the index names a workspace: relative to the root where it lies in it, so that a root can move.

@@ -117,3 +117,20 @@ fn files_of_all_agents_go_to_the_fallback_where_files_are_the_store() {
         2
     );
 }
+
+#[test]
+fn a_file_has_one_name_whoever_indexes_it() {
+    let home = Sandbox::in_memory();
+    install(&home, "markdown").file(
+        "agents/cedar/workspace/memory/50%-rule.md",
+        b"- **rule**: half of it\n",
+    );
+    fix(&home);
+    let imported = indexed(&home, &["--agent", "cedar"]);
+
+    home.zeroclaw(&["memory", "reindex", "--agent", "cedar"])
+        .exits(0);
+
+    assert!(imported.iter().any(|(_, text)| text.contains("half of it")));
+    assert_eq!(indexed(&home, &["--agent", "cedar"]), imported);
+}
