@@ -142,6 +142,10 @@ pub(crate) async fn fix(task: &Task) -> Result<Report, DoctorError> {
         let rebuilt = task.stop.or(rebuild_stale_indexes(&importer, tell)).await;
         done = rebuilt.and(done);
     }
+    let unopened = match target.is_older {
+        true => migrate_agents(&importer).await,
+        false => Ok(Vec::new()),
+    };
     for agent in target.health.agents_with_large_logs() {
         // The last to close a database folds its log in.
         drop(importer.read(&Tier::Agent(agent.clone())).await);
@@ -151,11 +155,26 @@ pub(crate) async fn fix(task: &Task) -> Result<Report, DoctorError> {
     // What went wrong first is what counts: on a full disk the sign cannot be taken back either.
     let mut report = done?;
     hidden?;
+    report.findings.extend(unopened?);
     target.health.mend();
     // As it is now: what this run made, made as root in another user's home, is given back as well.
     let after = Health::of(&task.root, None);
     report.findings.extend(mended(task, after)?.findings);
     Ok(report)
+}
+
+/// Brings agents' databases up to date that no source had to do with; says which could not be opened.
+async fn migrate_agents(importer: &Importer) -> Result<Vec<Finding>, DoctorError> {
+    let mut unopened = Vec::new();
+    for agent in importer.agents().await? {
+        // Whoever opens one to write migrates it.
+        if let Err(error) = importer.read(&Tier::Agent(agent.agent_id)).await {
+            let message = error.to_string();
+            let finding = Finding::new("unreadable-tier", Level::Error, &agent.path, message);
+            unopened.push(finding);
+        }
+    }
+    Ok(unopened)
 }
 
 /// Mends what needs no database, while nobody else writes the root; gives how it is then.

@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     NewerSchema,
     /// A file is damaged.
     Damaged,
-    /// Legacy state waits for its import.
+    /// State of an older install waits for its import, or a schema for its migration.
     LegacyPending,
     /// No space, or a medium that cannot be written.
     NoSpace,
@@ -63,7 +63,7 @@ const TABLE: [(Exit, u8, &str, &str); 13] = [
         Exit::LegacyPending,
         7,
         "legacy_pending",
-        "legacy state waits for its import",
+        "state of an older install or release waits to be brought in",
     ),
     (
         Exit::NoSpace,
@@ -130,7 +130,12 @@ impl Exit {
 
     /// The same for looking commands without anything special.
     pub(crate) fn help_of_look() -> String {
-        Self::help_of(&[Self::NotInitialised, Self::NewerSchema, Self::Damaged])
+        Self::help_of(&[
+            Self::NotInitialised,
+            Self::NewerSchema,
+            Self::Damaged,
+            Self::LegacyPending,
+        ])
     }
 
     /// The same for looking commands that are given a name.
@@ -139,6 +144,7 @@ impl Exit {
             Self::NotInitialised,
             Self::NewerSchema,
             Self::Damaged,
+            Self::LegacyPending,
             Self::NotFound,
         ])
     }
@@ -151,6 +157,7 @@ impl From<ErrorKind> for Exit {
             ErrorKind::NotInitialised => Self::NotInitialised,
             ErrorKind::Busy => Self::Busy,
             ErrorKind::NewerSchema => Self::NewerSchema,
+            ErrorKind::OlderSchema => Self::LegacyPending,
             ErrorKind::Damaged => Self::Damaged,
             ErrorKind::NoSpace => Self::NoSpace,
             ErrorKind::NotFound => Self::NotFound,

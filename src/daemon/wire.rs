@@ -142,6 +142,7 @@ fn code_of(kind: ErrorKind) -> i64 {
         ErrorKind::Busy => SERVICE_ERRORS - 4,
         ErrorKind::NewerSchema => SERVICE_ERRORS - 5,
         ErrorKind::Damaged => SERVICE_ERRORS - 6,
+        ErrorKind::OlderSchema => SERVICE_ERRORS - 7,
         ErrorKind::NoSpace => SERVICE_ERRORS - 8,
         ErrorKind::NotFound => SERVICE_ERRORS - 9,
         ErrorKind::Refused => SERVICE_ERRORS - 10,

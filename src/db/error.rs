@@ -264,6 +264,7 @@ impl OpenError {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Exists { .. } => ErrorKind::Refused,
             Self::TooNew { .. } => ErrorKind::NewerSchema,
+            Self::TooOld { .. } => ErrorKind::OlderSchema,
             Self::WrongFile { .. } | Self::MissingTable { .. } | Self::Empty { .. } => {
                 ErrorKind::Damaged
             }

@@ -14,6 +14,8 @@ pub enum ErrorKind {
     Busy,
     /// A schema is newer than this release.
     NewerSchema,
+    /// A schema is older than what was asked for needs, and was only to be looked at.
+    OlderSchema,
     /// A file is damaged or not what it should be.
     Damaged,
     /// No space left, or the medium cannot be written.
@@ -31,6 +33,7 @@ text_enum!(ErrorKind {
     NotInitialised => "not_initialised",
     Busy => "busy",
     NewerSchema => "newer_schema",
+    OlderSchema => "older_schema",
     Damaged => "damaged",
     NoSpace => "no_space",
     NotFound => "not_found",

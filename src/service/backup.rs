@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use self::record::Recorder;
 pub(super) use self::report::create_report;
 use self::report::member_reports;
+use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::backup::{self, BackupError, BackupJob, Key, Manifest, RestoreJob, Seal};
 use crate::clock::Clock;
@@ -314,7 +315,7 @@ impl Service {
         limit: PageLimit,
     ) -> Result<Vec<BackupRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        let runs = runs::list(&mut conn, limit).await?;
+        let runs = runs::list(&mut conn, limit).await.in_db(self.global())?;
         let shown = |run| record::shown(self.layout(), run);
         Ok(runs.into_iter().map(shown).collect())
     }

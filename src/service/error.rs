@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::db::{Db, DbError, OpenError};
+use crate::db::{Db, DbError, DbErrorKind, OpenError, known_version};
 use crate::fs::{FsError, LockError};
 use crate::model::{ErrorKind, IdError};
 use crate::store::StoreError;
@@ -217,12 +217,26 @@ impl ServiceError {
 
 /// Names the database in a store's failure.
 pub(super) trait InDb<T> {
-    /// Says that the failure is `db`'s.
+    /// Says that the failure is `db`'s; and that it is of an older schema, where one that is only looked at lacks
+    /// tables or columns that came later.
     fn in_db(self, db: &Db) -> Result<T, ServiceError>;
 }
 
 impl<T> InDb<T> for Result<T, StoreError> {
     fn in_db(self, db: &Db) -> Result<T, ServiceError> {
-        self.map_err(|error| error.at(db.path()).into())
+        self.map_err(|error| match &error {
+            StoreError::Db(failed)
+                if failed.kind() == DbErrorKind::Other
+                    && db.version() < known_version(db.tier()) =>
+            {
+                OpenError::TooOld {
+                    path: db.path().to_owned(),
+                    found: db.version(),
+                    known: known_version(db.tier()),
+                }
+                .into()
+            }
+            _ => error.at(db.path()).into(),
+        })
     }
 }

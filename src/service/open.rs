@@ -361,7 +361,7 @@ impl Service {
 
     async fn agent_path(&self, id: &AgentId) -> Result<PathBuf, ServiceError> {
         let mut conn = self.global().read().await?;
-        let record = agent::get(&mut conn, id).await?;
+        let record = agent::get(&mut conn, id).await.in_db(self.global())?;
         let record = record.ok_or_else(|| ServiceError::NotFound {
             what: "agent",
             name: id.to_string(),
@@ -450,7 +450,7 @@ impl Service {
     /// All agents of the registry.
     pub(crate) async fn agents(&self) -> Result<Vec<AgentRecord>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(agent::list(&mut conn).await?)
+        agent::list(&mut conn).await.in_db(self.global())
     }
 
     /// One agent by name, or all.
@@ -462,7 +462,7 @@ impl Service {
             return self.agents().await;
         };
         let mut conn = self.global().read().await?;
-        let record = agent::get(&mut conn, only).await?;
+        let record = agent::get(&mut conn, only).await.in_db(self.global())?;
         Ok(vec![record.ok_or_else(|| ServiceError::NotFound {
             what: "agent",
             name: only.to_string(),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::error::InDb;
 use super::open::finish_cut_off;
 use super::{Importer, Service, ServiceError};
 use crate::backup;
@@ -131,7 +132,9 @@ impl Service {
     /// [`ServiceError`] when SQLite fails.
     pub async fn runs_in_order(&self) -> Result<Vec<MigrationRun>, ServiceError> {
         let mut conn = self.global().read().await?;
-        Ok(migration::list_runs_in_order(&mut conn).await?)
+        migration::list_runs_in_order(&mut conn)
+            .await
+            .in_db(self.global())
     }
 }
 

@@ -1,6 +1,9 @@
 //! Commands that only look leave no trace.
 
+use std::path::Path;
+
 use crate::support::inhabited;
+use crate::support::recipe::legacy_fixtures;
 use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::{self, Journal, block_on, sidecar};
 
@@ -181,5 +184,72 @@ fn a_root_that_cannot_be_written_can_be_looked_at() {
 
     for ran in ran {
         ran.exits(0);
+    }
+}
+
+/// A root as an earlier release left it: its control plane and one agent, of the schemas of that number.
+fn of_version(version: &str) -> Sandbox {
+    let home = Sandbox::in_memory();
+    let dumps = legacy_fixtures().join(format!("../../db/{version}"));
+    let private = |folder: &Path| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::set_permissions(folder, mode).unwrap();
+    };
+    for (dump, store) in [
+        ("global", "state/state.sqlite"),
+        ("agent", "agents/atlas/agent/agent.sqlite"),
+    ] {
+        let Ok(text) = std::fs::read_to_string(dumps.join(format!("{dump}.sql"))) else {
+            continue;
+        };
+        let path = home.root().join(store);
+        private(path.parent().unwrap());
+        block_on(async {
+            let mut conn = sqlite::open(&path, Journal::Rollback).await;
+            sqlite::run(&mut conn, &text).await;
+            if dump == "global" {
+                let others = "DELETE FROM agent_databases WHERE agent_id <> 'atlas'";
+                sqlite::run(&mut conn, others).await;
+            }
+        });
+    }
+    home
+}
+
+#[test]
+fn c28_what_an_older_schema_lacks_is_told_with_the_command_that_migrates() {
+    for version in ["v0001", "v0004", "v0008", "v0010"] {
+        let home = of_version(version);
+        let before = home.tree();
+        let (mut answered, mut refused) = (0, 0);
+        for args in commands().iter().filter(|args| !args.contains(&"--json")) {
+            let ran = home.zeroclaw(args);
+            match ran.code() {
+                Some(7) => {
+                    refused += 1;
+                    ran.complains("has schema version")
+                        .complains("doctor --fix");
+                }
+                // Findings, or nothing of that name: what these roots hold is not what the commands ask for.
+                Some(0 | 1 | 9) => answered += 1,
+                _ => panic!("{version}: {}", ran.told()),
+            }
+        }
+        assert!(
+            answered > 5 && refused > 5,
+            "{version}: {answered}, {refused}"
+        );
+        home.is_unchanged_but_for_indexes_since(&before);
+
+        home.zeroclaw(&["doctor", "--fix"]).exits(0);
+        for args in commands() {
+            let ran = home.zeroclaw(&args);
+            assert!(
+                matches!(ran.code(), Some(0 | 1 | 9)),
+                "{version}: {}",
+                ran.told()
+            );
+        }
     }
 }
