@@ -5,7 +5,7 @@ use zeroclaw::model::{AgentId, Commitment, CommitmentStatus};
 use zeroclaw::service::{Request, Response};
 
 use super::args::{LimitArgs, one_of};
-use super::carrier::writing;
+use super::carrier::change;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
@@ -61,10 +61,7 @@ impl CommitmentsCommand {
                 let request = Request::CommitmentsDismiss {
                     commitment: args.commitment,
                 };
-                let done = writing(context, async |service| {
-                    Ok(service.dispatch(request).await?)
-                });
-                show(context, done.await?)
+                show(context, change(context, request).await?)
             }
         }
     }

@@ -5,7 +5,7 @@ use zeroclaw::model::{DeliveryEntry, DeliveryStatus};
 use zeroclaw::service::{Request, Response};
 
 use super::args::{LimitArgs, one_of};
-use super::carrier::writing;
+use super::carrier::change;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
@@ -141,13 +141,6 @@ impl DeliveryCommand {
             Self::Prune(args) => prune(context, args).await,
         }
     }
-}
-
-async fn change(context: &Context, request: Request) -> Result<Response, CliError> {
-    writing(context, async |service| {
-        Ok(service.dispatch(request).await?)
-    })
-    .await
 }
 
 fn consent(message: impl Into<String>) -> CliError {

@@ -5,7 +5,7 @@ use zeroclaw::model::{FlowEvent, FlowProposal, FlowRun, FlowStatus};
 use zeroclaw::service::{FlowClaimInfo, FlowOverview, Request, Response};
 
 use super::args::{LimitArgs, one_of};
-use super::carrier::writing;
+use super::carrier::change;
 use super::output::{Column, Fields, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
@@ -265,10 +265,7 @@ fn claim_table(claims: &[FlowClaimInfo]) -> Table {
 }
 
 async fn decide(context: &Context, request: Request) -> Result<Exit, CliError> {
-    let done = writing(context, async |service| {
-        Ok(service.dispatch(request).await?)
-    });
-    let Response::FlowDecided(run) = done.await? else {
+    let Response::FlowDecided(run) = change(context, request).await? else {
         return Err(CliError::wrong_answer());
     };
     if context.json() {

@@ -24,7 +24,7 @@ const EXPIRE: Duration = Duration::from_secs(60 * 60);
 const TIDY: Duration = Duration::from_secs(10 * 60);
 /// The control plane is told that this daemon lives.
 const BEAT: Duration = Duration::from_secs(60);
-/// Ticks of the scheduler whose commands still run; each may run as many as the configuration allows.
+/// Ticks of the scheduler whose commands still run; they share the bound on commands.
 const MAX_TICKS: usize = 16;
 /// Goes that one agent's expired rows may take at a time; the rest comes next time.
 const MAX_GOES: usize = 100;
@@ -112,9 +112,6 @@ async fn schedule(hub: &Arc<Hub>) {
             let hub = Arc::clone(hub);
             ticks.spawn(async move {
                 let done = jobs.tick_until(drained(&hub)).await;
-                for alert in done.iter().flat_map(|done| &done.alerts) {
-                    tracing::warn!(job = %alert.job_id, failures = alert.failures, "a job keeps failing");
-                }
                 told(&hub, "cron", done);
             });
         }
@@ -146,10 +143,11 @@ async fn work(hub: &Hub, lease: &HeldLease) {
         }
         if sweep.is_now() {
             told(hub, "tasks", hub.service.sweep_tasks().await);
-            told(hub, "delivery", hub.service.deliveries().sweep().await);
             // Made anew each time: what bounds approvals may have been read again.
             told(hub, "flows", hub.service.flows().sweep().await);
             told(hub, "commitments", hub.service.commitments().expire().await);
+            // Last: it enqueues what the ends of tasks have to tell.
+            told(hub, "delivery", hub.service.deliveries().sweep().await);
         }
         if expire.is_now() {
             for agent in agents(hub).await {

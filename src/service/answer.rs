@@ -63,6 +63,7 @@ fn reader(request: &Request) -> Option<Read> {
         R::TasksShow { .. } => read(|task| A::Task(Box::new(task))),
         R::TasksGoals { .. } => read(A::Goals),
         R::TasksSettlements { .. } => read(A::Settlements),
+        R::TasksSweep => read(A::Swept),
         R::DeliveryList { .. } => read(A::Deliveries),
         R::DeliveryShow { .. }
         | R::DeliveryRetry { .. }
@@ -76,6 +77,12 @@ fn reader(request: &Request) -> Option<Read> {
         R::FlowsList { .. } => read(A::Flows),
         R::FlowsShow { .. } => read(A::Flow),
         R::FlowsProposals { .. } => read(A::Proposals),
+        R::FlowsClaims => read(A::FlowClaims),
+        R::FlowsApprove { .. } | R::FlowsDeny { .. } => read(|run| A::FlowDecided(Box::new(run))),
+        R::CommitmentsList { .. } => read(A::Commitments),
+        R::CommitmentsShow { .. } | R::CommitmentsDismiss { .. } => {
+            read(|commitment| A::Commitment(Box::new(commitment)))
+        }
         R::KnowledgeList { .. } => read(A::Knowledge),
         R::KnowledgeShow { .. } => read(A::KnowledgeNode),
         R::AuditList { .. } => read(A::Audit),

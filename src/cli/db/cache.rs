@@ -6,7 +6,7 @@ use zeroclaw::model::{AgentId, CacheCleared};
 use zeroclaw::service::{Request, Response, Service};
 
 use crate::cli::args::LimitArgs;
-use crate::cli::carrier::writing;
+use crate::cli::carrier::change;
 use crate::cli::output::{Column, Table, or_dash, size, time};
 use crate::cli::{CliError, Context, Exit, ask};
 
@@ -127,10 +127,15 @@ async fn clear(context: &Context, args: ClearArgs) -> Result<Exit, CliError> {
         service.close().await;
         counted?
     } else if args.yes {
-        writing(context, async |service| {
-            Ok(service.clear_cache(agent, scope, false).await?)
-        })
-        .await?
+        let request = Request::CacheClear {
+            agent: args.agent,
+            scope: args.scope,
+            dry_run: false,
+        };
+        let Response::CacheCleared(cleared) = change(context, request).await? else {
+            return Err(CliError::wrong_answer());
+        };
+        cleared
     } else {
         return Err(
             CliError::new(Exit::Refused, "caches would be cleared".to_owned())

@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::json;
 use zeroclaw::model::AgentId;
-use zeroclaw::service::Service;
+use zeroclaw::service::{Request, Response, Service};
 
-use crate::cli::carrier::writing;
+use crate::cli::carrier::change;
 use crate::cli::output::{Column, Table};
 use crate::cli::{CliError, Context, Exit};
 
@@ -32,10 +32,14 @@ pub(super) async fn run(context: &Context, args: PruneArgs) -> Result<Exit, CliE
         service.close().await;
         counted?
     } else if args.yes {
-        writing(context, async |service| {
-            Ok(service.prune_memories(agent, false).await?)
-        })
-        .await?
+        let request = Request::MemoryPrune {
+            agent: args.agent,
+            dry_run: false,
+        };
+        let Response::MemoriesPruned(pruned) = change(context, request).await? else {
+            return Err(CliError::wrong_answer());
+        };
+        pruned
     } else {
         let message = "memories that have expired would be deleted for good".to_owned();
         return Err(CliError::new(Exit::Refused, message)

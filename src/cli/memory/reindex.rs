@@ -2,8 +2,9 @@
 
 use clap::Args;
 use zeroclaw::model::{AgentId, Reindexed};
+use zeroclaw::service::{Request, Response};
 
-use crate::cli::carrier::writing;
+use crate::cli::carrier::change;
 use crate::cli::output::{Column, Table};
 use crate::cli::{CliError, Context, Exit};
 
@@ -19,11 +20,13 @@ pub(crate) struct ReindexArgs {
 }
 
 pub(super) async fn run(context: &Context, args: ReindexArgs) -> Result<Exit, CliError> {
-    let done = writing(context, async |service| {
-        let agent = args.agent.as_ref();
-        Ok(service.reindex_memory(agent, args.rebuild).await?)
-    })
-    .await?;
+    let request = Request::MemoryReindex {
+        agent: args.agent,
+        rebuild: args.rebuild,
+    };
+    let Response::Reindexed(done) = change(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
     if context.json() {
         context.out.json(&done)?;
     } else {

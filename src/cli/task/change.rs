@@ -9,7 +9,7 @@ use zeroclaw::service::{Request, Response, Service, TaskDesk};
 
 use super::status;
 use crate::cli::args::span_ms;
-use crate::cli::carrier::{looking, writing};
+use crate::cli::carrier::{change, looking};
 use crate::cli::output::{Column, Fields, Table, or_dash, time};
 use crate::cli::{CliError, Context, Exit, ask};
 
@@ -143,10 +143,9 @@ fn fields_of(task: &TaskRun) -> Fields {
 }
 
 pub(super) async fn sweep(context: &Context) -> Result<Exit, CliError> {
-    let report = writing(context, async |service: &Service| {
-        Ok(service.sweep_tasks().await?)
-    })
-    .await?;
+    let Response::Swept(report) = change(context, Request::TasksSweep).await? else {
+        return Err(CliError::wrong_answer());
+    };
     if context.json() {
         context.out.json(&report)?;
         return Ok(Exit::Done);

@@ -97,5 +97,51 @@ fn a_command_that_writes_goes_through_the_daemon() {
 
     let agents = host.caller().call("agents.list", json!({})).unwrap();
     assert_eq!(agents[0]["agent_id"], "atlas");
+    // The lock is the daemon's: whatever goes through here was done by it.
+    for command in [
+        &["tasks", "sweep"][..],
+        &["memory", "reindex"],
+        &["memory", "prune", "--yes"],
+        &["db", "cache", "clear", "--yes"],
+        &["delivery", "retry", "--all", "--yes"],
+    ] {
+        sandbox.zeroclaw(command).exits(0);
+    }
+    for command in [
+        &["delivery", "confirm", "none"][..],
+        &["delivery", "drop", "none", "--yes"],
+        &["flows", "approve", "none"],
+        &["flows", "deny", "none"],
+        &["commitments", "dismiss", "none"],
+    ] {
+        sandbox.zeroclaw(command).exits(9).complains("none");
+    }
+    host.stop();
+}
+
+#[test]
+fn what_is_over_is_ended_by_a_daemon() {
+    let sandbox = super::host::fresh();
+    let global = sandbox.root().join("state/state.sqlite");
+    crate::support::sqlite::change(
+        &global,
+        "INSERT INTO commitments (id, agent_id, session_key, channel, kind, sensitivity, source, status, reason,
+             suggested_text, dedupe_key, confidence, due_earliest_ms, due_latest_ms, due_timezone, created_at_ms,
+             updated_at_ms)
+         VALUES ('over', 'atlas', 's', 'c', 'open_loop', 'routine', 'agent', 'pending', 'r', 't', 'd', 1, 1, 2, 'UTC', 1, 1);
+         INSERT INTO flow_runs (flow_id, controller_id, status, started_at_ms, updated_at_ms, state_json)
+         VALUES ('left', 'watering', 'running', 1, 1, '{}');",
+    );
+    let host = Host::start(&sandbox);
+
+    for (what, end) in [
+        (["commitments", "show", "over"], "expired"),
+        (["flows", "show", "left"], "interrupted"),
+    ] {
+        crate::support::process::wait_until(end, || {
+            sandbox.zeroclaw(&what).exits(0).stdout.contains(end)
+        });
+    }
+
     host.stop();
 }
