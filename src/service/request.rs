@@ -1,26 +1,12 @@
-//! What can be asked, and what comes back.
+//! What can be asked.
 
 use serde::{Deserialize, Serialize};
 
-use super::FlowClaimInfo;
-use super::{
-    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowOverview,
-    GoalOverview, KnowledgeOverview, LeaseShown, RunHistory, SearchAnswer, SessionTranscript,
-    StatusReport, SweepReport, TaskOutput, TaskOverview,
-};
 use crate::model::{
-    AcpSession, AcpState, AgentId, AgentRecord, AuditEvent, BackupRun, CancelOutcome, ChatType,
-    CostGrouping, CronJob, DeliveryEntry, DeliveryStatus, DiagnosticEvent, DiagnosticLevel, Event,
-    FlowProposal, FlowRun, FlowStatus, IndexedHit, KnowledgeNode, MemoryHit, MigrationRun, Page,
-    PageLimit, PairedDevice, Payloads, SessionRecord, SessionStatus, TaskOwnerKind, TaskRun,
-    TaskSettlement, TaskStatus, TierCheck, ToolArtifact, TranscriptCursor, TranscriptOrder,
+    AcpState, AgentId, ChatType, CommitmentStatus, CostGrouping, DeliveryStatus, DiagnosticLevel,
+    FlowStatus, PageLimit, Payloads, SessionStatus, TaskOwnerKind, TaskStatus, TranscriptCursor,
+    TranscriptOrder, VfsNamespace, VfsPath,
 };
-use crate::model::{
-    CacheCleared, CacheEntry, ExpiredMemories, KeptArtifact, ParentStreamEvent, Reindexed,
-    RunArtifact, TrajectoryEvent,
-};
-use crate::model::{Commitment, CommitmentStatus};
-use crate::model::{VfsEntry, VfsHit, VfsNamespace, VfsPath, VfsTree};
 
 /// A question to the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -615,125 +601,4 @@ pub enum Request {
         /// Most runs.
         limit: PageLimit,
     },
-}
-
-/// An answer of the service; as JSON it is the value inside.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum Response {
-    /// How the root is.
-    Status(StatusReport),
-    /// Agents.
-    Agents(Vec<AgentRecord>),
-    /// One agent.
-    Agent(AgentOverview),
-    /// An agent that was made.
-    AgentCreated(AgentRecord),
-    /// Sessions.
-    Sessions(Page<SessionRecord>),
-    /// One session with events.
-    Transcript(SessionTranscript),
-    /// One event.
-    Event(Event),
-    /// Hits in transcripts.
-    Search(SearchAnswer),
-    /// Sessions of ACP clients.
-    AcpSessions(Page<AcpSession>),
-    /// Payloads of tools.
-    Artifacts(Vec<ToolArtifact>),
-    /// One payload, whole.
-    Artifact(ToolArtifact),
-    /// Outputs of runs.
-    RunArtifacts(Page<KeptArtifact>),
-    /// One output, whole.
-    RunArtifact(RunArtifact),
-    /// Steps of a runtime.
-    Trajectory(Page<TrajectoryEvent>),
-    /// What children told a session.
-    ParentStream(Page<ParentStreamEvent>),
-    /// What is cached.
-    Cache(Page<CacheEntry>),
-    /// What was cached and is gone.
-    CacheCleared(Vec<CacheCleared>),
-    /// Memories that have expired and are gone.
-    MemoriesPruned(Vec<ExpiredMemories>),
-    /// Jobs.
-    CronJobs(Vec<CronJob>),
-    /// One job.
-    CronJob(Box<CronJob>),
-    /// Tasks.
-    Tasks(Page<TaskRun>),
-    /// One task.
-    Task(Box<TaskOverview>),
-    /// What a task gave.
-    TaskOutput(TaskOutput),
-    /// Goals.
-    Goals(Page<GoalOverview>),
-    /// Ends that are not settled.
-    Settlements(Page<TaskSettlement>),
-    /// What cancelling did.
-    Cancelled(CancelOutcome),
-    /// A task that has ended; `None` where it has not by then.
-    Ended(Option<Box<TaskRun>>),
-    /// What a sweep did.
-    Swept(SweepReport),
-    /// Leases.
-    Leases(Vec<LeaseShown>),
-    /// Devices.
-    Devices(Vec<PairedDevice>),
-    /// Costs.
-    Costs(CostPage),
-    /// Costs, added up.
-    CostReport(CostReport),
-    /// Events of a log.
-    Diagnostics(Page<DiagnosticEvent>),
-    /// Runs of procedures.
-    Flows(Page<FlowRun>),
-    /// One run of a procedure.
-    Flow(FlowOverview),
-    /// Proposals.
-    Proposals(Page<FlowProposal>),
-    /// Who drives runs.
-    FlowClaims(Vec<FlowClaimInfo>),
-    /// A run that was decided.
-    FlowDecided(Box<FlowRun>),
-    /// Messages for channels.
-    Deliveries(Page<DeliveryEntry>),
-    /// One message.
-    Delivery(Box<DeliveryEntry>),
-    /// Messages that wait again.
-    DeliveriesRetried(DeliveryRetried),
-    /// Messages that were deleted.
-    DeliveriesPruned(DeliveryPrune),
-    /// Commitments.
-    Commitments(Page<Commitment>),
-    /// One commitment.
-    Commitment(Box<Commitment>),
-    /// Nodes.
-    Knowledge(Page<KnowledgeNode>),
-    /// One node.
-    KnowledgeNode(KnowledgeOverview),
-    /// What was done to memories.
-    Audit(Page<AuditEvent>),
-    /// Memories.
-    Memories(Page<MemoryHit>),
-    /// Trees of files.
-    VfsTrees(Vec<VfsTree>),
-    /// Files and folders.
-    VfsEntries(Page<VfsEntry>),
-    /// Files that were found.
-    VfsHits(Vec<VfsHit>),
-    /// Entries of files that hold memories.
-    Indexed(Vec<IndexedHit>),
-    /// What indexing anew did.
-    Reindexed(Vec<Reindexed>),
-    /// Checks.
-    Checks(Vec<TierCheck>),
-    /// Import runs.
-    Runs(Vec<MigrationRun>),
-    /// One import run.
-    Run(RunHistory),
-    /// Backup runs.
-    Backups(Vec<BackupRun>),
 }
