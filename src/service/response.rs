@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{
-    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowClaimInfo,
-    FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, RunHistory, SearchAnswer,
-    SessionTranscript, StatusReport, SweepReport, TaskOutput, TaskOverview,
+    AgentChanged, AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried,
+    FlowClaimInfo, FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, RunHistory,
+    SearchAnswer, SessionTranscript, StatusReport, SweepReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AgentRecord, AuditEvent, BackupRun, CacheCleared, CacheEntry, CancelOutcome,
@@ -28,6 +28,8 @@ pub enum Response {
     Agent(AgentOverview),
     /// An agent that was made.
     AgentCreated(AgentRecord),
+    /// An agent that was retired, or taken into service again.
+    AgentChanged(AgentChanged),
     /// Sessions.
     Sessions(Page<SessionRecord>),
     /// One session with events.
