@@ -45,6 +45,7 @@ fn reader(request: &Request) -> Option<Read> {
         R::AgentsList => read(A::Agents),
         R::AgentsShow { .. } => read(A::Agent),
         R::AgentsCreate { .. } => read(A::AgentCreated),
+        R::AgentsRetire { .. } | R::AgentsActivate { .. } => read(A::AgentChanged),
         R::SessionsList { .. } => read(A::Sessions),
         R::SessionsShow { .. } => read(A::Transcript),
         R::SessionsEvent { .. } => read(A::Event),

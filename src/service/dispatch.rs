@@ -28,6 +28,12 @@ impl Service {
             Request::AgentsCreate { agent } => {
                 Response::AgentCreated(self.create_agent(&agent).await?)
             }
+            Request::AgentsRetire { agent, reason } => {
+                Response::AgentChanged(self.retire_agent(&agent, reason).await?)
+            }
+            Request::AgentsActivate { agent } => {
+                Response::AgentChanged(self.activate_agent(&agent).await?)
+            }
             Request::SessionsList {
                 agent,
                 channel,

@@ -158,6 +158,9 @@ pub enum ServiceError {
     /// An agent was not moved.
     #[error(transparent)]
     Move(#[from] super::agent_move::MoveError),
+    /// An agent's life was left as it is.
+    #[error(transparent)]
+    Life(#[from] super::agent_life::LifeError),
     /// A file or folder was not read or changed.
     #[error(transparent)]
     Vfs(#[from] super::vfs::VfsError),
@@ -199,6 +202,7 @@ impl ServiceError {
             | Self::Taken { .. } => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
             Self::Move(error) => error.kind(),
+            Self::Life(error) => error.kind(),
             Self::Vfs(error) => error.kind(),
         }
     }
@@ -221,6 +225,7 @@ impl ServiceError {
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::Life(error) => Some(error.hint()),
             Self::LeaseHeld { owner, pid: Some(pid), .. } if owner == "daemon" => {
                 Some(format!("stop the daemon first: `kill {pid}`"))
             }

@@ -5,6 +5,7 @@
 
 mod acp;
 mod agent;
+mod agent_life;
 pub mod agent_move;
 mod answer;
 mod append;
@@ -55,6 +56,7 @@ mod vfs;
 mod worker;
 
 pub use agent::AgentOverview;
+pub use agent_life::{AgentChanged, LifeError};
 pub use answer::AnswerError;
 pub use branch::Moved;
 pub use changes::{Change, ChangeKind};

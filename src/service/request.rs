@@ -31,6 +31,21 @@ pub enum Request {
         /// Its name.
         agent: AgentId,
     },
+    /// Keep an agent for its history alone; refused while something under way needs it.
+    #[serde(rename = "agents.retire")]
+    AgentsRetire {
+        /// Its name.
+        agent: AgentId,
+        /// Why, for people.
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Take a retired agent into service again; its jobs stay off.
+    #[serde(rename = "agents.activate")]
+    AgentsActivate {
+        /// Its name.
+        agent: AgentId,
+    },
     /// Sessions, newest update first.
     #[serde(rename = "sessions.list")]
     SessionsList {

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::{
-    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowClaimInfo,
-    FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, PluginCleared, PluginOverview,
-    PluginShown, RunHistory, SearchAnswer, SessionTranscript, StatusReport, SweepReport,
-    TaskOutput, TaskOverview,
+    AgentChanged, AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried,
+    FlowClaimInfo, FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, PluginCleared,
+    PluginOverview, PluginShown, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+    SweepReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AgentRecord, AuditEvent, BackupRun, CacheCleared, CacheEntry, CancelOutcome,
@@ -29,6 +29,8 @@ pub enum Response {
     Agent(AgentOverview),
     /// An agent that was made.
     AgentCreated(AgentRecord),
+    /// An agent that was retired, or taken into service again.
+    AgentChanged(AgentChanged),
     /// Sessions.
     Sessions(Page<SessionRecord>),
     /// One session with events.
