@@ -2,4 +2,5 @@
 
 mod delete;
 mod home;
+mod random;
 mod rename;
