@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
+use crate::model::MediaRules;
 use section::{Section, Warnings};
 
 pub use access::FileAccess;
@@ -28,6 +29,7 @@ pub use sop::{ApprovalTimeout, SopConfig};
 mod access;
 mod grants;
 mod http;
+mod media;
 mod mentions;
 mod plugins;
 mod retention;
@@ -101,6 +103,8 @@ pub struct Config {
     pub durability: Durability,
     /// By which rules sessions go.
     pub retention: Retention,
+    /// By which rules media go.
+    pub media: MediaRules,
     /// How much plugins may keep.
     pub plugins: PluginsConfig,
     /// Where the daemon answers over HTTP; `None` for nowhere.
@@ -127,6 +131,7 @@ impl fmt::Debug for Config {
             .field("agents", &self.agents)
             .field("durability", &self.durability)
             .field("retention", &self.retention)
+            .field("media", &self.media)
             .field("plugins", &self.plugins)
             .field("http", &self.http)
             .field("sop", &self.sop)
@@ -270,6 +275,9 @@ impl Config {
             sop: root
                 .section("sop", &mut warnings)
                 .map_or_else(SopConfig::default, |sop| sop::read(&sop, &mut warnings)),
+            media: state.as_ref().map_or_else(MediaRules::default, |state| {
+                media::media(state, &mut warnings)
+            }),
             plugins: state.as_ref().map_or_else(PluginsConfig::default, |state| {
                 PluginsConfig::read(state, &mut warnings)
             }),

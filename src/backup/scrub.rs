@@ -133,6 +133,22 @@ const GLOBAL: &[(&str, Decision)] = &[
             "where plugins were installed from, addresses with tokens among it: the runtime looks again",
         ),
     ),
+    (
+        "media_blobs",
+        Keep("what was sent and received, as in transcripts: told to be inside"),
+    ),
+    (
+        "managed_outgoing_image_records",
+        Keep("which images were sent where, as in transcripts"),
+    ),
+    (
+        "skill_uploads",
+        Keep("skills on their way in, as they will be installed"),
+    ),
+    (
+        "skill_upload_chunks",
+        Keep("pieces of skills on their way in"),
+    ),
 ];
 
 const DIAGNOSTIC_EVENTS: &[Scrub] = &[Scrub {

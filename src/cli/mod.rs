@@ -25,6 +25,7 @@ mod knowledge;
 mod logging;
 mod logs;
 mod man;
+mod media;
 mod memory;
 mod moment;
 pub(crate) mod output;

@@ -151,6 +151,8 @@ async fn work(hub: &Hub, lease: &HeldLease) {
         }
         if expire.is_now() {
             expire_plugins(hub).await;
+            told(hub, "media", hub.service.media().sweep().await);
+            told(hub, "uploads", hub.service.skill_uploads().expire().await);
             for agent in agents(hub).await {
                 expire_one(hub, &agent).await;
             }

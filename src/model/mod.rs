@@ -21,6 +21,7 @@ mod failure;
 mod flow;
 mod ids;
 mod knowledge;
+mod media;
 mod memory;
 mod memory_file;
 mod memory_index;
@@ -68,6 +69,10 @@ pub use failure::ErrorKind;
 pub use flow::{FlowEvent, FlowProposal, FlowRun, FlowStatus, ProposalStatus};
 pub use ids::{AgentId, IdError};
 pub use knowledge::{KnowledgeEdge, KnowledgeNode};
+pub use media::{
+    MAX_MEDIA_BYTES, MAX_SKILL_BYTES, MAX_SKILL_CHUNK_BYTES, MEDIA_ROOT, MediaBlob, MediaInfo,
+    MediaPruned, MediaRules, OutgoingImage, SkillUpload,
+};
 pub use memory::{ExpiredMemories, MemoryHit, MemoryRecord, NewMemory};
 pub use memory_file::{CORE_MEMORY_FILE, MemoryFileParser};
 pub use memory_index::{IndexedEntry, IndexedFile, IndexedHit, Reindexed, SkippedFile};

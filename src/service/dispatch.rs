@@ -456,6 +456,31 @@ impl Service {
             Request::PluginsInstalled => {
                 Response::PluginsInstalled(self.plugins().installed().await?)
             }
+            Request::MediaList {
+                part,
+                before,
+                limit,
+            } => {
+                let media = self.media();
+                let page = media.list(part.as_deref(), before.as_deref(), limit);
+                Response::Media(page.await?)
+            }
+            Request::MediaImages {
+                session,
+                before,
+                limit,
+            } => {
+                let media = self.media();
+                let page = media.images(session.as_deref(), before.as_deref(), limit);
+                Response::OutgoingImages(page.await?)
+            }
+            Request::SkillUploads { before, limit } => {
+                let uploads = self.skill_uploads();
+                Response::SkillUploads(uploads.list(before.as_deref(), limit).await?)
+            }
+            Request::MediaPrune { rules, dry_run } => {
+                Response::MediaPruned(self.media().prune(rules, dry_run).await?)
+            }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),
             Request::History { run: None, limit } => Response::Runs(self.list_runs(limit).await?),

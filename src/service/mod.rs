@@ -33,6 +33,7 @@ mod history;
 mod import;
 mod knowledge;
 mod lease;
+mod media;
 mod memory;
 mod memory_index;
 mod open;
@@ -46,6 +47,7 @@ mod session;
 mod session_change;
 mod session_export;
 mod session_remove;
+mod skill_upload;
 mod stats;
 mod status;
 mod task;
@@ -79,6 +81,7 @@ pub use history::RunHistory;
 pub use import::{ImportTx, Importer};
 pub use knowledge::KnowledgeOverview;
 pub use lease::{HeldLease, LeaseShown, Leases, is_void};
+pub use media::Media;
 pub use memory_index::MAX_MEMORY_FILE_BYTES;
 pub use open::{Service, Tiers};
 pub use plugin::{
@@ -95,6 +98,7 @@ pub use session_remove::{
     COPY_KEPT, Candidate, RemoveOptions, Removed, RetentionItem, RetentionOptions, RetentionReason,
     RetentionReport, plan_retention,
 };
+pub use skill_upload::{NewSkillUpload, SkillUploads};
 pub use status::{StatusReport, TierStatus};
 pub use task::{GoalOverview, TaskOutput, TaskOverview};
 pub use task_ledger::{

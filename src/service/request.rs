@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{
     AcpState, AgentId, ChatType, CommitmentStatus, CostGrouping, DeliveryStatus, DiagnosticLevel,
-    FlowStatus, PageLimit, Payloads, SessionStatus, TaskOwnerKind, TaskStatus, TranscriptCursor,
-    TranscriptOrder, VfsNamespace, VfsPath,
+    FlowStatus, MediaRules, PageLimit, Payloads, SessionStatus, TaskOwnerKind, TaskStatus,
+    TranscriptCursor, TranscriptOrder, VfsNamespace, VfsPath,
 };
 
 /// A question to the service.
@@ -636,6 +636,42 @@ pub enum Request {
     /// Which plugins are installed.
     #[serde(rename = "plugins.installed")]
     PluginsInstalled,
+    /// Media, newest first.
+    #[serde(rename = "media.list")]
+    MediaList {
+        /// Only this part, for example `inbound`.
+        part: Option<String>,
+        /// Exclusive cursor of an earlier page.
+        before: Option<String>,
+        /// Most rows.
+        limit: PageLimit,
+    },
+    /// Images that agents sent, newest first.
+    #[serde(rename = "media.images")]
+    MediaImages {
+        /// Only of this conversation.
+        session: Option<String>,
+        /// Exclusive cursor of an earlier page.
+        before: Option<String>,
+        /// Most rows.
+        limit: PageLimit,
+    },
+    /// Skills on their way in, newest first.
+    #[serde(rename = "media.uploads")]
+    SkillUploads {
+        /// Exclusive cursor of an earlier page.
+        before: Option<String>,
+        /// Most rows.
+        limit: PageLimit,
+    },
+    /// Delete media that rules do not keep, the oldest first.
+    #[serde(rename = "media.prune")]
+    MediaPrune {
+        /// The rules.
+        rules: MediaRules,
+        /// Only count.
+        dry_run: bool,
+    },
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
     DbCheck {

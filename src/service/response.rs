@@ -11,9 +11,10 @@ use super::{
 use crate::model::{
     AcpSession, AgentRecord, AuditEvent, BackupRun, CacheCleared, CacheEntry, CancelOutcome,
     Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories, FlowProposal,
-    FlowRun, IndexedHit, InstalledPlugins, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun,
-    Page, PairedDevice, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact, SessionRecord,
-    TaskRun, TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
+    FlowRun, IndexedHit, InstalledPlugins, KeptArtifact, KnowledgeNode, MediaInfo, MediaPruned,
+    MemoryHit, MigrationRun, OutgoingImage, Page, PairedDevice, ParentStreamEvent, PluginBinding,
+    Reindexed, RunArtifact, SessionRecord, SkillUpload, TaskRun, TaskSettlement, TierCheck,
+    ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
 };
 
 /// An answer of the service; as JSON it is the value inside.
@@ -111,6 +112,14 @@ pub enum Response {
     Commitments(Page<Commitment>),
     /// One commitment.
     Commitment(Box<Commitment>),
+    /// Media.
+    Media(Page<MediaInfo>),
+    /// Images that agents sent.
+    OutgoingImages(Page<OutgoingImage>),
+    /// Skills on their way in.
+    SkillUploads(Page<SkillUpload>),
+    /// Media that are gone.
+    MediaPruned(MediaPruned),
     /// Plugins and how much each keeps.
     Plugins(Vec<PluginOverview>),
     /// One plugin.

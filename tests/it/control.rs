@@ -14,6 +14,7 @@ mod delivery;
 mod flows;
 mod goal;
 mod lease;
+mod media;
 mod model;
 mod plugins;
 mod settle;

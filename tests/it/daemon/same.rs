@@ -103,6 +103,7 @@ fn a_command_that_writes_goes_through_the_daemon() {
         &["memory", "reindex"],
         &["memory", "prune", "--yes"],
         &["db", "cache", "clear", "--yes"],
+        &["media", "prune", "--max-bytes", "1", "--yes"],
         &["delivery", "retry", "--all", "--yes"],
     ] {
         sandbox.zeroclaw(command).exits(0);

@@ -163,6 +163,39 @@ const GLOBAL: &[(&str, Values)] = &[
     ),
     ("plugin_binding_approvals", &[]),
     ("installed_plugin_index", &[]),
+    (
+        "media_blobs",
+        &[
+            ("sha256", DIGEST),
+            ("size_bytes", "3"),
+            ("blob", "x'00ff2a'"),
+        ],
+    ),
+    (
+        "managed_outgoing_image_records",
+        &[("cleanup_pending", "1")],
+    ),
+    (
+        "skill_uploads",
+        &[
+            ("upload_id", "'upload-1'"),
+            ("force", "1"),
+            ("size_bytes", "3"),
+            ("sha256", DIGEST),
+            ("actual_sha256", DIGEST),
+            ("received_bytes", "3"),
+            ("committed", "1"),
+            ("archive_blob", "x'00ff2a'"),
+        ],
+    ),
+    (
+        "skill_upload_chunks",
+        &[
+            ("upload_id", "'upload-1'"),
+            ("size_bytes", "3"),
+            ("chunk_blob", "x'00ff2a'"),
+        ],
+    ),
 ];
 
 /// One agent's data.

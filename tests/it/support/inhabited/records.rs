@@ -3,13 +3,14 @@
 use zeroclaw::db::WriteTx;
 use zeroclaw::model::{
     AuditEvent, Commitment, CommitmentStatus, DeliveryRoute, FlowEvent, FlowProposal, FlowRun,
-    FlowStatus, InstalledPlugins, KnowledgeEdge, KnowledgeNode, NewCommitment, NewDelivery,
-    PairedDevice, PluginBinding, ProposalStatus, TokenHash, TokenStatus,
+    FlowStatus, InstalledPlugins, KnowledgeEdge, KnowledgeNode, MEDIA_ROOT, MediaBlob, MediaInfo,
+    NewCommitment, NewDelivery, OutgoingImage, PairedDevice, PluginBinding, ProposalStatus,
+    SkillUpload, TokenHash, TokenStatus,
 };
 use zeroclaw::store::global::flow_claim::FlowClaimRow;
 use zeroclaw::store::global::{
-    audit, commitment, delivery_queue, device, flow, flow_claim, knowledge, plugin, plugin_blob,
-    plugin_index,
+    audit, commitment, delivery_queue, device, flow, flow_claim, knowledge, media, outgoing_image,
+    plugin, plugin_blob, plugin_index, skill_upload,
 };
 
 use super::{HOSTILE, START_MS};
@@ -23,6 +24,7 @@ pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     message(tx).await;
     commitment::insert_new(tx, &promise()).await.unwrap();
     plugins(tx).await;
+    media_and_skills(tx).await;
     knowledge::upsert_node(tx, &node()).await.unwrap();
     knowledge::insert_edges(tx, &[edge()]).await.unwrap();
     audit::insert(tx, &[recall()]).await.unwrap();
@@ -239,4 +241,57 @@ async fn plugins(tx: &mut WriteTx<'_>) {
         updated_at_ms: START_MS,
     };
     plugin_index::put_installed(tx, &index).await.unwrap();
+}
+
+async fn media_and_skills(tx: &mut WriteTx<'_>) {
+    let blob = MediaBlob {
+        info: MediaInfo {
+            subdir: "outbound".to_owned(),
+            id: HOSTILE.to_owned(),
+            content_type: Some("image/png".to_owned()),
+            size_bytes: 3,
+            sha256: "0".repeat(64),
+            created_at_ms: START_MS,
+            updated_at_ms: START_MS,
+        },
+        bytes: vec![0, 255, 42],
+    };
+    media::put(tx, &blob).await.unwrap();
+    let image = OutgoingImage {
+        attachment_id: "image-1".to_owned(),
+        session_key: "matrix:home".to_owned(),
+        agent_id: Some("atlas".to_owned()),
+        message_id: None,
+        created_at_ms: START_MS,
+        updated_at_ms: None,
+        retention_class: None,
+        alt: HOSTILE.to_owned(),
+        original_media_root: MEDIA_ROOT.to_owned(),
+        original_media_id: HOSTILE.to_owned(),
+        original_media_subdir: "outbound".to_owned(),
+        original_content_type: "image/png".to_owned(),
+        original_width: None,
+        original_height: None,
+        original_size_bytes: Some(3),
+        original_filename: None,
+        record_json: "{}".to_owned(),
+        cleanup_pending: false,
+    };
+    outgoing_image::upsert(tx, &image).await.unwrap();
+    let upload = SkillUpload {
+        upload_id: "upload-1".to_owned(),
+        kind: "skill".to_owned(),
+        slug: HOSTILE.to_owned(),
+        force: false,
+        size_bytes: 3,
+        sha256: None,
+        actual_sha256: None,
+        received_bytes: 0,
+        created_at_ms: START_MS,
+        // Far from now: it is there whenever the test runs.
+        expires_at_ms: 4_102_444_800_000,
+        committed: false,
+        committed_at_ms: None,
+    };
+    assert!(skill_upload::insert(tx, &upload, None).await.unwrap());
 }
