@@ -18,7 +18,7 @@ pub use self::carry::{copy_belongings, give_tier, put_belongings};
 mod carry;
 
 /// Tables whose rows are an agent's, with the column that says whose: parents before what hangs on them.
-pub const OWNED: [(&str, &str); 8] = [
+pub const OWNED: [(&str, &str); 9] = [
     ("agent_databases", "agent_id"),
     ("task_runs", "agent_id"),
     ("cron_jobs", "agent_id"),
@@ -27,6 +27,7 @@ pub const OWNED: [(&str, &str); 8] = [
     ("audit_events", "agent_id"),
     ("delivery_queue_entries", "agent_id"),
     ("commitments", "agent_id"),
+    ("managed_outgoing_image_records", "agent_id"),
 ];
 
 /// Tables whose rows are the root's own history and stay when an agent goes, with the column that names it, which may be
