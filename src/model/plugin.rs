@@ -1,6 +1,6 @@
 //! What plugins keep, where they may answer, and which are installed.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Most bytes of one value of a plugin, as JSON text: 1 MiB.
@@ -38,6 +38,11 @@ pub enum NamespaceKind {
     Cache,
 }
 
+/// A value that is there, also where it is JSON's `null`: only a field that is missing is none.
+fn also_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
 /// A value under a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PluginEntry {
@@ -48,7 +53,11 @@ pub struct PluginEntry {
     /// Its name there.
     pub entry_key: String,
     /// The value; not in listings that leave values out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "also_null"
+    )]
     pub value: Option<Value>,
     /// Grows with each write of the key.
     pub version: i64,
@@ -74,7 +83,11 @@ pub struct PluginBlobEntry {
     /// Its name there.
     pub entry_key: String,
     /// What is said of it; not in listings that leave values out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "also_null"
+    )]
     pub metadata: Option<Value>,
     /// Bytes of the key, the blob and what is said of it.
     pub size_bytes: i64,
