@@ -78,7 +78,7 @@ pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
-    SessionScope, SessionStatus,
+    SessionRoute, SessionScope, SessionStatus,
 };
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
 pub use task_life::{CancelOutcome, NewTask, TaskClaim, TaskEnd};
