@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Request, Response, Service, ServiceError};
+use super::{PluginQuery, Request, Response, Service, ServiceError};
 use crate::model::TaskOwnerKind;
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::search::SearchFilter;
@@ -27,6 +27,12 @@ impl Service {
             Request::AgentsShow { agent } => Response::Agent(self.agent_overview(&agent).await?),
             Request::AgentsCreate { agent } => {
                 Response::AgentCreated(self.create_agent(&agent).await?)
+            }
+            Request::AgentsRetire { agent, reason } => {
+                Response::AgentChanged(self.retire_agent(&agent, reason).await?)
+            }
+            Request::AgentsActivate { agent } => {
+                Response::AgentChanged(self.activate_agent(&agent).await?)
             }
             Request::SessionsList {
                 agent,
@@ -416,6 +422,39 @@ impl Service {
             }
             Request::MemoryReindex { agent, rebuild } => {
                 Response::Reindexed(self.reindex_memory(agent.as_ref(), rebuild).await?)
+            }
+            Request::PluginsList => Response::Plugins(self.plugins().list().await?),
+            Request::PluginsShow {
+                plugin,
+                namespace,
+                blobs,
+                with_values,
+                after,
+                limit,
+            } => {
+                let query = PluginQuery {
+                    namespace,
+                    blobs,
+                    with_values,
+                    after,
+                    limit,
+                };
+                Response::Plugin(Box::new(self.plugins().show(&plugin, &query).await?))
+            }
+            Request::PluginsClear {
+                plugin,
+                namespace,
+                dry_run,
+            } => {
+                let plugins = self.plugins();
+                let cleared = plugins.clear(&plugin, namespace.as_deref(), dry_run);
+                Response::PluginCleared(cleared.await?)
+            }
+            Request::PluginsBindings { plugin } => {
+                Response::PluginBindings(self.plugins().bindings(plugin.as_deref()).await?)
+            }
+            Request::PluginsInstalled => {
+                Response::PluginsInstalled(self.plugins().installed().await?)
             }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),

@@ -31,7 +31,7 @@ const MAX_OPEN_AGENTS: usize = 32;
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Release name stamped on schemas.
-const APP_VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const APP_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A root, opened to look or to write.
 ///

@@ -3,16 +3,17 @@
 use serde::Serialize;
 
 use super::{
-    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowClaimInfo,
-    FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, RunHistory, SearchAnswer,
-    SessionTranscript, StatusReport, SweepReport, TaskOutput, TaskOverview,
+    AgentChanged, AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried,
+    FlowClaimInfo, FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, PluginCleared,
+    PluginOverview, PluginShown, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
+    SweepReport, TaskOutput, TaskOverview,
 };
 use crate::model::{
     AcpSession, AgentRecord, AuditEvent, BackupRun, CacheCleared, CacheEntry, CancelOutcome,
     Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories, FlowProposal,
-    FlowRun, IndexedHit, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun, Page, PairedDevice,
-    ParentStreamEvent, Reindexed, RunArtifact, SessionRecord, TaskRun, TaskSettlement, TierCheck,
-    ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
+    FlowRun, IndexedHit, InstalledPlugins, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun,
+    Page, PairedDevice, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact, SessionRecord,
+    TaskRun, TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
 };
 
 /// An answer of the service; as JSON it is the value inside.
@@ -28,6 +29,8 @@ pub enum Response {
     Agent(AgentOverview),
     /// An agent that was made.
     AgentCreated(AgentRecord),
+    /// An agent that was retired, or taken into service again.
+    AgentChanged(AgentChanged),
     /// Sessions.
     Sessions(Page<SessionRecord>),
     /// One session with events.
@@ -108,6 +111,16 @@ pub enum Response {
     Commitments(Page<Commitment>),
     /// One commitment.
     Commitment(Box<Commitment>),
+    /// Plugins and how much each keeps.
+    Plugins(Vec<PluginOverview>),
+    /// One plugin.
+    Plugin(Box<PluginShown>),
+    /// What was kept and is gone.
+    PluginCleared(PluginCleared),
+    /// Where plugins may answer.
+    PluginBindings(Vec<PluginBinding>),
+    /// Which plugins are installed.
+    PluginsInstalled(Vec<InstalledPlugins>),
     /// Nodes.
     Knowledge(Page<KnowledgeNode>),
     /// One node.
