@@ -10,6 +10,7 @@ use super::{CliError, Context, Exit, ask};
 
 mod export;
 mod import;
+mod rename;
 mod service;
 
 /// Show and make agents, and move one from root to root
@@ -37,6 +38,20 @@ pub(crate) enum AgentsCommand {
     /// Its jobs stay off until `cron resume` switches each on.
     #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NoSpace, Exit::NotFound]))]
     Activate(ShowArgs),
+    /// Give an agent another name
+    ///
+    /// Its folder with database and workspace, the copies of its deleted sessions, and everything the
+    /// control plane has of it: jobs, tasks, costs, logs. A kill at any moment leaves the old name, or
+    /// the new one once the next command has run. Keys of `config.toml` that name it are told, and
+    /// never changed. Refused while something under way needs it, and beside a daemon.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Rename(rename::RenameArgs),
     /// Write one agent to an archive, to be moved
     ///
     /// One compressed file of the format of backups, readable by you alone, with the agent's database
@@ -90,6 +105,7 @@ impl AgentsCommand {
             Self::Create(args) => create(context, args.agent).await,
             Self::Retire(args) => service::retire(context, args).await,
             Self::Activate(args) => service::activate(context, args.agent).await,
+            Self::Rename(args) => rename::run(context, args).await,
             Self::Export(args) => export::run(context, args).await,
             Self::Import(args) => import::run(context, args).await,
         }

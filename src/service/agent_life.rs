@@ -1,9 +1,11 @@
-//! The life of an agent after it was made: put out of service and taken into it again.
+//! The life of an agent after it was made: put out of service and taken into it again, given another name.
 //!
-//! Nothing of it happens to an agent that somebody uses: [`LifeError::InUse`] names who.
+//! Nothing of it happens to an agent that somebody uses: [`LifeError::InUse`] names who. What moves files happens under the
+//! root's lock with every database closed, so never in a daemon: it is told as the holder of the root.
 
 mod error;
 mod in_use;
+mod rename;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,7 @@ use crate::store::StoreError;
 use crate::store::global::{agent, cron};
 
 pub use self::error::LifeError;
+pub use self::rename::{RenameOptions, RenameReport, rename};
 
 /// Why jobs of a retired agent are off.
 const JOB_OFF: &str = "its agent is retired";

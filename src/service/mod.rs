@@ -5,7 +5,7 @@
 
 mod acp;
 mod agent;
-mod agent_life;
+pub mod agent_life;
 pub mod agent_move;
 mod answer;
 mod append;

@@ -1,6 +1,6 @@
 //! The compiled program from outside: exit codes, what it prints, what it leaves alone.
 
-mod agent_life;
+pub(crate) mod agent_life;
 mod agents;
 mod backup;
 mod exits;

@@ -16,6 +16,14 @@ pub enum LifeError {
         /// What ends it.
         hint: String,
     },
+    /// Its folder cannot be moved or removed as a whole.
+    #[error("agent {agent} lies in an odd place: {reason}")]
+    OddPlace {
+        /// The agent.
+        agent: AgentId,
+        /// What is odd.
+        reason: String,
+    },
     /// The agent is kept for its history.
     #[error("agent {agent} is retired: it is searched, and never runs")]
     Retired {
@@ -30,7 +38,7 @@ impl LifeError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InUse { .. } => ErrorKind::Busy,
-            Self::Retired { .. } => ErrorKind::Refused,
+            Self::Retired { .. } | Self::OddPlace { .. } => ErrorKind::Refused,
         }
     }
 
@@ -39,6 +47,10 @@ impl LifeError {
     pub fn hint(&self) -> String {
         match self {
             Self::InUse { hint, .. } => hint.clone(),
+            Self::OddPlace { .. } => {
+                "a folder `agents/ID` of the root's own filesystem can be moved; `agents export` and `import` move what is in it"
+                    .to_owned()
+            }
             Self::Retired { agent } => {
                 format!("`zeroclaw agents activate {agent}` takes it into service again")
             }
