@@ -28,6 +28,7 @@ mod migration;
 mod page;
 mod plugin;
 mod process;
+mod query;
 mod recall;
 mod retention;
 mod session;
@@ -79,6 +80,7 @@ pub use plugin::{
     PluginBlob, PluginBlobEntry, PluginEntry, PluginLimits, PluginUsage,
 };
 pub use process::{Liveness, ProcessIdentity};
+pub use query::{Cell, MAX_QUERY_ROWS, MAX_QUERY_TIME, QueryAnswer, QueryCut, QueryLimits};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use retention::RetentionRules;
 pub use session::{

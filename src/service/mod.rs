@@ -37,6 +37,7 @@ mod memory_index;
 mod open;
 mod parent_stream;
 mod plugin;
+mod query;
 mod request;
 mod response;
 mod scheduler;
