@@ -30,7 +30,7 @@ mod verify;
 mod walk;
 mod watch;
 
-pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
+pub use adopt::{AdoptJob, Jobs, adopt, plan_adopt, unfinished_adoption};
 pub use create::{BackupDone, BackupJob, Proof, create, plan};
 pub use error::BackupError;
 pub use inventory::{Archive, Contents, inventory, read_through};
