@@ -1,10 +1,10 @@
 //! `zeroclaw devices`.
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use zeroclaw::model::PairedDevice;
-use zeroclaw::service::{HolderKind, Request, Response, Service};
+use zeroclaw::service::{Request, Response};
 
+use super::carrier::change;
 use super::output::{Column, Table, or_dash, time};
 use super::{CliError, Context, Exit, ask};
 
@@ -27,13 +27,6 @@ pub(crate) enum DevicesCommand {
 pub(crate) struct RevokeArgs {
     /// Id of the device
     device: String,
-}
-
-/// What `revoke --json` prints.
-#[derive(Serialize)]
-struct Revoked {
-    device_id: String,
-    revoked: u64,
 }
 
 impl DevicesCommand {
@@ -86,12 +79,11 @@ fn table(devices: &[PairedDevice]) -> Table {
 }
 
 async fn revoke(context: &Context, args: RevokeArgs) -> Result<Exit, CliError> {
-    let service = Service::open(&context.root, context.clock.clone(), HolderKind::Cli).await?;
-    let revoked = service.revoke_device(&args.device).await;
-    service.close().await;
-    let answer = Revoked {
-        revoked: revoked?,
-        device_id: args.device,
+    let request = Request::DevicesRevoke {
+        device: args.device,
+    };
+    let Response::DeviceRevoked(answer) = change(context, request).await? else {
+        return Err(CliError::wrong_answer());
     };
     if context.json() {
         context.out.json(&answer)?;

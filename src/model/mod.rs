@@ -12,6 +12,7 @@ mod backup;
 mod cache;
 mod check;
 mod commitment;
+mod content;
 mod cost;
 mod cron;
 mod delivery;
@@ -53,6 +54,7 @@ pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReaso
 pub use cache::{CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES};
 pub use check::{CheckOutcome, TierCheck};
 pub use commitment::{Commitment, CommitmentStatus, NewCommitment};
+pub use content::{Content, ContentError};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CRON_STORE, CatchUp, CronJob, CronOrigin, CronPolicy, CronState, Delivery, PayloadKind,

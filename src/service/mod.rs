@@ -64,6 +64,7 @@ pub use delivery::{
     Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,
     SendFailure, SendLimits,
 };
+pub use device::Revoked;
 pub use error::ServiceError;
 pub use flow::{
     FlowClaim, FlowClaimInfo, FlowClaimed, FlowOverview, FlowStep, FlowSweep, Flows, NewFlowEvent,
@@ -92,7 +93,7 @@ pub use task_ledger::{
 };
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
-pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, VfsPart, VfsRemoved, WriteMode};
 pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskDesk, TaskWorker, Worker};
 
 pub use crate::clock::Clock;

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    AcpState, AgentId, ChatType, CommitmentStatus, CostGrouping, DeliveryStatus, DiagnosticLevel,
-    FlowStatus, PageLimit, Payloads, SessionStatus, TaskOwnerKind, TaskStatus, TranscriptCursor,
-    TranscriptOrder, VfsNamespace, VfsPath,
+    AcpState, AgentId, AppendEvent, ChatType, CommitmentStatus, Content, CostGrouping,
+    DeliveryStatus, DiagnosticLevel, FlowStatus, NewMemory, PageLimit, Payloads, Place,
+    RetentionRules, SessionHeader, SessionPatch, SessionStatus, SessionTarget, TaskOwnerKind,
+    TaskStatus, TranscriptCursor, TranscriptOrder, VfsNamespace, VfsPath,
 };
 
 /// A question to the service.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", content = "params")]
 #[non_exhaustive]
 pub enum Request {
@@ -106,6 +107,111 @@ pub enum Request {
         until_ms: Option<i64>,
         /// Most hits.
         limit: PageLimit,
+    },
+    /// Append events to a session, all or none; one that is not there is made.
+    #[serde(rename = "sessions.append")]
+    SessionsAppend {
+        /// The agent.
+        agent: AgentId,
+        /// The session: `{"key": "…"}` or `{"id": "…"}`.
+        session: SessionTarget,
+        /// What it is made with, if it is not there yet.
+        #[serde(default)]
+        header: SessionHeader,
+        /// The events in order, 1 to 500; each follows the one before.
+        events: Vec<AppendEvent>,
+        /// A repeat with the same key appends nothing and gives the first result.
+        #[serde(default)]
+        idempotency_key: Option<String>,
+        /// Only if the conversation stands there: `"start"` or `{"event": "…"}`.
+        #[serde(default)]
+        expected_parent: Option<Place>,
+    },
+    /// Make a session without events; it must not be there.
+    #[serde(rename = "sessions.create")]
+    SessionsCreate {
+        /// The agent.
+        agent: AgentId,
+        /// The session: `{"key": "…"}` or `{"id": "…"}`.
+        session: SessionTarget,
+        /// What it is made with.
+        #[serde(default)]
+        header: SessionHeader,
+    },
+    /// Change fields of a session, if it is still as the caller saw it.
+    #[serde(rename = "sessions.patch")]
+    SessionsPatch {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// What to change; what is left out stays, and null takes a text away.
+        patch: SessionPatch,
+        /// Only if it has this revision.
+        #[serde(default)]
+        expected_revision: Option<i64>,
+    },
+    /// Copy a session up to one of its events into a new one.
+    #[serde(rename = "sessions.fork")]
+    SessionsFork {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// The last event to copy; where the conversation stands without it.
+        #[serde(default)]
+        at: Option<Place>,
+        /// Key of the copy; its own id without it.
+        #[serde(default)]
+        session_key: Option<String>,
+    },
+    /// Put a new session behind a session's key, with the same settings and nothing said.
+    #[serde(rename = "sessions.reset")]
+    SessionsReset {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+    },
+    /// Delete a session; a copy is kept for 30 days unless none is wanted.
+    #[serde(rename = "sessions.delete")]
+    SessionsDelete {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// A pinned one too.
+        #[serde(default)]
+        even_pinned: bool,
+        /// Without a copy: gone for good.
+        #[serde(default)]
+        without_copy: bool,
+        /// Only say what would go.
+        dry_run: bool,
+    },
+    /// Delete the sessions that rules of retention take.
+    #[serde(rename = "sessions.prune")]
+    SessionsPrune {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// The rules; those of the configuration without them.
+        #[serde(default)]
+        rules: Option<RetentionRules>,
+        /// By age although nothing was said for long: the clock was looked at.
+        #[serde(default)]
+        clock_is_right: bool,
+        /// Only say what would go.
+        dry_run: bool,
+    },
+    /// Take in a session that was exported as lines, whole or not at all.
+    #[serde(rename = "sessions.import")]
+    SessionsImport {
+        /// Who it shall belong to; who it belonged to without it.
+        agent: Option<AgentId>,
+        /// The lines.
+        lines: String,
+        /// What they are, for messages.
+        name: String,
     },
     /// Sessions of ACP clients, newest activity first.
     #[serde(rename = "sessions.acp")]
@@ -298,6 +404,12 @@ pub enum Request {
     /// Paired devices.
     #[serde(rename = "devices.list")]
     DevicesList,
+    /// Take back every token of a device.
+    #[serde(rename = "devices.revoke")]
+    DevicesRevoke {
+        /// Its id.
+        device: String,
+    },
     /// What calls of models cost, newest first, with the sum of all.
     #[serde(rename = "costs.list")]
     CostsList {
@@ -521,6 +633,30 @@ pub enum Request {
         /// Most hits.
         limit: PageLimit,
     },
+    /// All memories of a key, replaced ones too, or the one of an id; the living one first.
+    #[serde(rename = "memory.show")]
+    MemoryShow {
+        /// The agent.
+        agent: AgentId,
+        /// The key or the id.
+        memory: String,
+    },
+    /// Store a memory under its key; what the key held before is kept as superseded.
+    #[serde(rename = "memory.store")]
+    MemoryStore {
+        /// The agent.
+        agent: AgentId,
+        /// The memory.
+        memory: NewMemory,
+    },
+    /// Delete all memories of a key, replaced ones too, or the one of an id.
+    #[serde(rename = "memory.forget")]
+    MemoryForget {
+        /// The agent.
+        agent: AgentId,
+        /// The key or the id.
+        memory: String,
+    },
     /// Delete memories that have expired and are not pinned.
     #[serde(rename = "memory.prune")]
     MemoryPrune {
@@ -550,6 +686,84 @@ pub enum Request {
         after: Option<String>,
         /// Rows of a page.
         limit: PageLimit,
+    },
+    /// Part of a file; none behind its end.
+    #[serde(rename = "vfs.read")]
+    VfsRead {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The file.
+        path: VfsPath,
+        /// Where to begin, bytes.
+        #[serde(default)]
+        offset: u64,
+        /// Most bytes; 16 MiB at most, and without it.
+        #[serde(default)]
+        length: Option<usize>,
+    },
+    /// Write a file in place of one that may be there; folders above it are made.
+    #[serde(rename = "vfs.write")]
+    VfsWrite {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The file.
+        path: VfsPath,
+        /// Its bytes, 16 MiB at most: `{"text": "…"}` or `{"base64": "…"}`.
+        content: Content,
+        /// Whether a disk should let it be started.
+        #[serde(default)]
+        is_executable: bool,
+    },
+    /// Write at the end of a file; it is made where it is missing.
+    #[serde(rename = "vfs.append")]
+    VfsAppend {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The file.
+        path: VfsPath,
+        /// The bytes, 16 MiB at most: `{"text": "…"}` or `{"base64": "…"}`.
+        content: Content,
+    },
+    /// Make a folder and those above it.
+    #[serde(rename = "vfs.make_folder")]
+    VfsMakeFolder {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The folder.
+        path: VfsPath,
+    },
+    /// Give a file or folder another place; a file takes the place of a file.
+    #[serde(rename = "vfs.rename")]
+    VfsRename {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// What.
+        path: VfsPath,
+        /// Its new place.
+        to: VfsPath,
+    },
+    /// Remove a file or folder.
+    #[serde(rename = "vfs.remove")]
+    VfsRemove {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// What.
+        path: VfsPath,
+        /// A folder with all that is in it.
+        #[serde(default)]
+        recursive: bool,
     },
     /// Files whose name or text hold all words of a text.
     #[serde(rename = "vfs.search")]

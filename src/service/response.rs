@@ -4,15 +4,16 @@ use serde::Serialize;
 
 use super::{
     AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowClaimInfo,
-    FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, RunHistory, SearchAnswer,
-    SessionTranscript, StatusReport, SweepReport, TaskOutput, TaskOverview,
+    FlowOverview, Forked, GoalOverview, Imported, KnowledgeOverview, LeaseShown, PatchOutcome,
+    Removed, Reset, RetentionReport, Revoked, RunHistory, SearchAnswer, SessionTranscript,
+    StatusReport, SweepReport, TaskOutput, TaskOverview, VfsPart, VfsRemoved,
 };
 use crate::model::{
-    AcpSession, AgentRecord, AuditEvent, BackupRun, CacheCleared, CacheEntry, CancelOutcome,
-    Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories, FlowProposal,
-    FlowRun, IndexedHit, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun, Page, PairedDevice,
-    ParentStreamEvent, Reindexed, RunArtifact, SessionRecord, TaskRun, TaskSettlement, TierCheck,
-    ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
+    AcpSession, AgentRecord, Appended, AuditEvent, BackupRun, CacheCleared, CacheEntry,
+    CancelOutcome, Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories,
+    FlowProposal, FlowRun, IndexedHit, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun, Page,
+    PairedDevice, ParentStreamEvent, Reindexed, RunArtifact, SessionRecord, TaskRun,
+    TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
 };
 
 /// An answer of the service; as JSON it is the value inside.
@@ -34,6 +35,22 @@ pub enum Response {
     Transcript(SessionTranscript),
     /// One event.
     Event(Event),
+    /// Where events went.
+    Appended(Appended),
+    /// A session that was made.
+    SessionMade(Box<SessionRecord>),
+    /// What became of a patch.
+    Patched(PatchOutcome),
+    /// A copy of a session.
+    Forked(Box<Forked>),
+    /// A session in the place of another.
+    SessionReset(Reset),
+    /// A session that is gone, or would be.
+    SessionRemoved(Box<Removed>),
+    /// What rules of retention took.
+    SessionsPruned(RetentionReport),
+    /// A session that was taken in.
+    SessionImported(Imported),
     /// Hits in transcripts.
     Search(SearchAnswer),
     /// Sessions of ACP clients.
@@ -80,6 +97,8 @@ pub enum Response {
     Leases(Vec<LeaseShown>),
     /// Devices.
     Devices(Vec<PairedDevice>),
+    /// What became of a device's tokens.
+    DeviceRevoked(Revoked),
     /// Costs.
     Costs(CostPage),
     /// Costs, added up.
@@ -114,12 +133,24 @@ pub enum Response {
     KnowledgeNode(KnowledgeOverview),
     /// What was done to memories.
     Audit(Page<AuditEvent>),
+    /// A memory that was stored.
+    MemoryStored(Box<MemoryHit>),
+    /// Memories of one name, or those that are gone.
+    MemoriesNamed(Vec<MemoryHit>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Trees of files.
     VfsTrees(Vec<VfsTree>),
     /// Files and folders.
     VfsEntries(Page<VfsEntry>),
+    /// Part of a file.
+    VfsPart(VfsPart),
+    /// A file as it was written.
+    VfsWritten(Box<VfsEntry>),
+    /// Done, and there is nothing to tell.
+    Done(()),
+    /// What went.
+    VfsRemoved(VfsRemoved),
     /// Files that were found.
     VfsHits(Vec<VfsHit>),
     /// Entries of files that hold memories.

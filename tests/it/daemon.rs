@@ -9,3 +9,4 @@ mod owner;
 mod refusal;
 mod same;
 mod wire;
+mod writes;
