@@ -19,6 +19,8 @@ use section::{Section, Warnings};
 pub use access::FileAccess;
 pub use grants::MemoryGrant;
 pub use http::HttpConfig;
+pub use mentions::mentions;
+pub use plugins::PluginsConfig;
 pub use retention::Retention;
 pub use scheduler::SchedulerConfig;
 pub use sop::{ApprovalTimeout, SopConfig};
@@ -26,6 +28,8 @@ pub use sop::{ApprovalTimeout, SopConfig};
 mod access;
 mod grants;
 mod http;
+mod mentions;
+mod plugins;
 mod retention;
 mod scheduler;
 mod section;
@@ -97,6 +101,8 @@ pub struct Config {
     pub durability: Durability,
     /// By which rules sessions go.
     pub retention: Retention,
+    /// How much plugins may keep.
+    pub plugins: PluginsConfig,
     /// Where the daemon answers over HTTP; `None` for nowhere.
     pub http: Option<HttpConfig>,
     /// How runs of standing procedures are held in bounds.
@@ -121,6 +127,7 @@ impl fmt::Debug for Config {
             .field("agents", &self.agents)
             .field("durability", &self.durability)
             .field("retention", &self.retention)
+            .field("plugins", &self.plugins)
             .field("http", &self.http)
             .field("sop", &self.sop)
             .field("memory_backend", &self.memory_backend)
@@ -263,6 +270,9 @@ impl Config {
             sop: root
                 .section("sop", &mut warnings)
                 .map_or_else(SopConfig::default, |sop| sop::read(&sop, &mut warnings)),
+            plugins: state.as_ref().map_or_else(PluginsConfig::default, |state| {
+                PluginsConfig::read(state, &mut warnings)
+            }),
             retention: state.map_or_else(Retention::default, |state| {
                 Retention::read(&state, &mut warnings)
             }),

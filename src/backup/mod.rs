@@ -15,6 +15,7 @@ mod gather;
 mod gzip;
 mod inventory;
 mod journal;
+mod life;
 mod manifest;
 mod names;
 mod pack;
@@ -33,6 +34,7 @@ pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
 pub use create::{BackupDone, BackupJob, Proof, create, plan};
 pub use error::BackupError;
 pub use inventory::{Archive, Contents, inventory, read_through};
+pub use life::{forget, odd_place, rename};
 pub use manifest::{
     DIGEST_NAME, FORMAT_VERSION, LeftOut, MANIFEST_NAME, Manifest, Member, MemberKind, Role, Scope,
 };

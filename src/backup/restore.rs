@@ -244,6 +244,9 @@ pub(super) async fn roll_forward(
         let finished = tokio::task::spawn_blocking(move || undo.finish(&place.1, &place.0));
         finished.await.map_err(|_| BackupError::Stopped)??;
     }
+    if let Some(life) = journal.life.clone() {
+        life.finish(layout, now_ms).await?;
+    }
     journal.clear(layout)
 }
 

@@ -113,6 +113,26 @@ const GLOBAL: &[(&str, Decision)] = &[
         "audit_events",
         Keep("what was done to memories, as they were asked for"),
     ),
+    (
+        "plugin_state_entries",
+        DropRows(
+            "what plugins keep, which may be their tokens: they start anew, and some want to be signed in again",
+        ),
+    ),
+    (
+        "plugin_blob_entries",
+        DropRows("bytes that plugins keep, which may be their keys: as above"),
+    ),
+    (
+        "plugin_binding_approvals",
+        Keep("which plugin may answer where: names of channels and accounts"),
+    ),
+    (
+        "installed_plugin_index",
+        DropRows(
+            "where plugins were installed from, addresses with tokens among it: the runtime looks again",
+        ),
+    ),
 ];
 
 const DIAGNOSTIC_EVENTS: &[Scrub] = &[Scrub {

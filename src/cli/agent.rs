@@ -10,6 +10,8 @@ use super::{CliError, Context, Exit, ask};
 
 mod export;
 mod import;
+mod rename;
+mod service;
 
 /// Show and make agents, and move one from root to root
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,30 @@ pub(crate) enum AgentsCommand {
     /// it. A name that is taken, by a retired agent too, is refused.
     #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NoSpace, Exit::Refused]))]
     Create(CreateArgs),
+    /// Keep an agent for its history: it is searched and never run
+    ///
+    /// Its jobs go off. Refused while a turn of a session, a task or a message under way needs it.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NoSpace, Exit::NotFound]))]
+    Retire(service::RetireArgs),
+    /// Take a retired agent into service again
+    ///
+    /// Its jobs stay off until `cron resume` switches each on.
+    #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NoSpace, Exit::NotFound]))]
+    Activate(ShowArgs),
+    /// Give an agent another name
+    ///
+    /// Its folder with database and workspace, the copies of its deleted sessions, and everything the
+    /// control plane has of it: jobs, tasks, costs, logs. A kill at any moment leaves the old name, or
+    /// the new one once the next command has run. Keys of `config.toml` that name it are told, and
+    /// never changed. Refused while something under way needs it, and beside a daemon.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Rename(rename::RenameArgs),
     /// Write one agent to an archive, to be moved
     ///
     /// One compressed file of the format of backups, readable by you alone, with the agent's database
@@ -77,6 +103,9 @@ impl AgentsCommand {
             Self::List => list(context).await,
             Self::Show(args) => show(context, args.agent).await,
             Self::Create(args) => create(context, args.agent).await,
+            Self::Retire(args) => service::retire(context, args).await,
+            Self::Activate(args) => service::activate(context, args.agent).await,
+            Self::Rename(args) => rename::run(context, args).await,
             Self::Export(args) => export::run(context, args).await,
             Self::Import(args) => import::run(context, args).await,
         }

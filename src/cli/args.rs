@@ -9,7 +9,7 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 use super::logging::LogLevel;
 use super::{
     CliError, Context, Exit, agent, audit, backup, commitment, cost, cron, db, delivery, device,
-    flow, init, knowledge, logs, memory, session, status, task,
+    flow, init, knowledge, logs, memory, plugin, session, status, task,
 };
 
 /// When to use colour.
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     #[command(display_order = 17, subcommand)]
     Commitments(commitment::CommitmentsCommand),
     #[command(display_order = 18, subcommand)]
+    Plugins(plugin::PluginsCommand),
+    #[command(display_order = 18, subcommand)]
     Knowledge(knowledge::KnowledgeCommand),
     #[command(display_order = 19, subcommand)]
     Audit(audit::AuditCommand),
@@ -125,6 +127,7 @@ impl Command {
             Self::Flows(command) => command.run(context).await,
             Self::Delivery(command) => command.run(context).await,
             Self::Commitments(command) => command.run(context).await,
+            Self::Plugins(command) => command.run(context).await,
             Self::Knowledge(command) => command.run(context).await,
             Self::Audit(command) => command.run(context).await,
             Self::Backup(command) => command.run(context).await,

@@ -28,6 +28,7 @@ mod man;
 mod memory;
 mod moment;
 pub(crate) mod output;
+mod plugin;
 mod session;
 mod status;
 mod task;

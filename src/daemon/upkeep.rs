@@ -150,6 +150,7 @@ async fn work(hub: &Hub, lease: &HeldLease) {
             told(hub, "delivery", hub.service.deliveries().sweep().await);
         }
         if expire.is_now() {
+            expire_plugins(hub).await;
             for agent in agents(hub).await {
                 expire_one(hub, &agent).await;
             }
@@ -189,6 +190,16 @@ async fn agents(hub: &Hub) -> Vec<AgentId> {
         Err(error) => {
             tracing::warn!(%error, "agents are not looked after");
             Vec::new()
+        }
+    }
+}
+
+async fn expire_plugins(hub: &Hub) {
+    for _ in 0..MAX_GOES {
+        match hub.service.plugins().expire().await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => return told::<()>(hub, "plugins", Err(error)),
         }
     }
 }

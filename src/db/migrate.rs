@@ -102,6 +102,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "flow_claims",
         include_str!("../../migrations/global/0018_flow_claims.sql"),
     ),
+    (
+        "plugins",
+        include_str!("../../migrations/global/0019_plugins.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

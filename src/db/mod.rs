@@ -7,6 +7,7 @@
 //! A pool of writers was measured and lost: with 64 callers a pool of eight managed 4,000 durable
 //! appends a second with single waits of 1.5 s, one writer that commits for all 18,000 with 6 ms.
 
+mod belongings;
 mod bind;
 mod check;
 mod copy;
@@ -23,6 +24,9 @@ mod tx;
 mod undone;
 mod writer;
 
+pub use belongings::{
+    HISTORY, OF_TASKS, OWNED, TaskMention, copy_belongings, give_tier, put_belongings,
+};
 pub use bind::bound;
 pub use check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_relations};
 pub use copy::{DbCopy, Erase, Erased};

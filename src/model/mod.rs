@@ -27,6 +27,7 @@ mod memory_file;
 mod memory_index;
 mod migration;
 mod page;
+mod plugin;
 mod process;
 mod recall;
 mod retention;
@@ -75,6 +76,10 @@ pub use migration::{
     TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
+pub use plugin::{
+    InstalledPlugins, MAX_PLUGIN_BLOB_BYTES, MAX_PLUGIN_VALUE_BYTES, NamespaceKind, PluginBinding,
+    PluginBlob, PluginBlobEntry, PluginEntry, PluginLimits, PluginUsage,
+};
 pub use process::{Liveness, ProcessIdentity};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use retention::RetentionRules;

@@ -46,6 +46,15 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
+    /// A page of nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            items: Vec::new(),
+            next: None,
+        }
+    }
+
     /// Cuts `items` read with one row too many to `limit` and takes the cursor of the last kept.
     pub fn cut(mut items: Vec<T>, limit: PageLimit, cursor: impl Fn(&T) -> String) -> Self {
         let keep = limit.rows() as usize;

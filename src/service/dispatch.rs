@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::append::invalid;
 use super::{
-    Removal, RemoveOptions, Request, Response, RetentionOptions, Revoked, Service, ServiceError,
-    VfsRemoved, WriteMode,
+    PluginQuery, Removal, RemoveOptions, Request, Response, RetentionOptions, Revoked, Service,
+    ServiceError, VfsRemoved, WriteMode,
 };
 use crate::model::{Append, Content, TaskOwnerKind};
 use crate::store::agent::memory::MemoryFilter;
@@ -31,6 +31,12 @@ impl Service {
             Request::AgentsShow { agent } => Response::Agent(self.agent_overview(&agent).await?),
             Request::AgentsCreate { agent } => {
                 Response::AgentCreated(self.create_agent(&agent).await?)
+            }
+            Request::AgentsRetire { agent, reason } => {
+                Response::AgentChanged(self.retire_agent(&agent, reason).await?)
+            }
+            Request::AgentsActivate { agent } => {
+                Response::AgentChanged(self.activate_agent(&agent).await?)
             }
             Request::SessionsList {
                 agent,
@@ -587,6 +593,39 @@ impl Service {
             }
             Request::MemoryReindex { agent, rebuild } => {
                 Response::Reindexed(self.reindex_memory(agent.as_ref(), rebuild).await?)
+            }
+            Request::PluginsList => Response::Plugins(self.plugins().list().await?),
+            Request::PluginsShow {
+                plugin,
+                namespace,
+                blobs,
+                with_values,
+                after,
+                limit,
+            } => {
+                let query = PluginQuery {
+                    namespace,
+                    blobs,
+                    with_values,
+                    after,
+                    limit,
+                };
+                Response::Plugin(Box::new(self.plugins().show(&plugin, &query).await?))
+            }
+            Request::PluginsClear {
+                plugin,
+                namespace,
+                dry_run,
+            } => {
+                let plugins = self.plugins();
+                let cleared = plugins.clear(&plugin, namespace.as_deref(), dry_run);
+                Response::PluginCleared(cleared.await?)
+            }
+            Request::PluginsBindings { plugin } => {
+                Response::PluginBindings(self.plugins().bindings(plugin.as_deref()).await?)
+            }
+            Request::PluginsInstalled => {
+                Response::PluginsInstalled(self.plugins().installed().await?)
             }
             Request::DbCheck { agent } => Response::Checks(self.check(agent.as_ref()).await?),
             Request::History { run: Some(run), .. } => Response::Run(self.run_history(&run).await?),

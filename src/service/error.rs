@@ -86,6 +86,24 @@ pub enum ServiceError {
         /// Its process, where it said.
         pid: Option<u32>,
     },
+    /// A plugin keeps as much as it may; nothing was written.
+    #[error(
+        "plugin {plugin_id:?} is full: it holds {used} of {most} {what}, and {wanted} more do not fit"
+    )]
+    PluginFull {
+        /// The plugin.
+        plugin_id: String,
+        /// Which limit: `rows` or `bytes`.
+        what: &'static str,
+        /// What it holds of that.
+        used: i64,
+        /// What it may.
+        most: i64,
+        /// What the write needs on top.
+        wanted: i64,
+        /// The namespace that holds most of it.
+        namespace: String,
+    },
     /// A session is protected from what was asked.
     #[error("session {session_id:?} {reason}")]
     Protected {
@@ -140,6 +158,9 @@ pub enum ServiceError {
     /// An agent was not moved.
     #[error(transparent)]
     Move(#[from] super::agent_move::MoveError),
+    /// An agent's life was left as it is.
+    #[error(transparent)]
+    Life(#[from] super::agent_life::LifeError),
     /// A file or folder was not read or changed.
     #[error(transparent)]
     Vfs(#[from] super::vfs::VfsError),
@@ -176,10 +197,12 @@ impl ServiceError {
             Self::TurnHeld { .. } | Self::LeaseHeld { .. } => ErrorKind::Busy,
             Self::Config(_)
             | Self::Conflict { .. }
+            | Self::PluginFull { .. }
             | Self::Protected { .. }
             | Self::Taken { .. } => ErrorKind::Refused,
             Self::Backup(error) => error.kind(),
             Self::Move(error) => error.kind(),
+            Self::Life(error) => error.kind(),
             Self::Vfs(error) => error.kind(),
         }
     }
@@ -202,11 +225,17 @@ impl ServiceError {
             Self::NotFound { what: "session", .. } => Some("`zeroclaw sessions list` shows ids and keys".to_owned()),
             Self::Backup(error) => error.hint(),
             Self::Move(error) => Some(error.hint()),
+            Self::Life(error) => Some(error.hint()),
             Self::LeaseHeld { owner, pid: Some(pid), .. } if owner == "daemon" => {
                 Some(format!("stop the daemon first: `kill {pid}`"))
             }
             Self::LeaseHeld { .. } => Some("wait for it to finish, or end that process".to_owned()),
             Self::TurnHeld { .. } => Some("wait for the turn to end, or cancel it".to_owned()),
+            Self::PluginFull { plugin_id, namespace, .. } => Some(format!(
+                "`zeroclaw plugins clear {plugin_id} --namespace {namespace} --yes` frees what is kept there; \
+                 `[state.plugins]` in config.toml sets the limit"
+            )),
+            Self::NotFound { what: "plugin", .. } => Some("`zeroclaw plugins list` shows the names".to_owned()),
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
             Self::DamagedArtifact { .. } => Some("restore the agent from a backup: `zeroclaw backup list --archives`".to_owned()),
             Self::Vfs(error) => error.hint().map(str::to_owned),

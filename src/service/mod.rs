@@ -5,6 +5,7 @@
 
 mod acp;
 mod agent;
+pub mod agent_life;
 pub mod agent_move;
 mod answer;
 mod append;
@@ -35,6 +36,7 @@ mod memory;
 mod memory_index;
 mod open;
 mod parent_stream;
+mod plugin;
 mod request;
 mod response;
 mod scheduler;
@@ -54,6 +56,7 @@ mod vfs;
 mod worker;
 
 pub use agent::AgentOverview;
+pub use agent_life::{AgentChanged, LifeError};
 pub use answer::AnswerError;
 pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
@@ -76,6 +79,10 @@ pub use knowledge::KnowledgeOverview;
 pub use lease::{HeldLease, LeaseShown, Leases, is_void};
 pub use memory_index::MAX_MEMORY_FILE_BYTES;
 pub use open::{Service, Tiers};
+pub use plugin::{
+    ClaimedKey, Expect, KeyClaim, NamespaceMigrated, NamespaceVersion, PluginCleared, PluginFault,
+    PluginNamespace, PluginOverview, PluginProvider, PluginQuery, PluginShown, Plugins,
+};
 pub use request::Request;
 pub use response::Response;
 pub use scheduler::{CronChange, FailureAlert, NewCronJob, Reconciled, Scheduler, TickReport};

@@ -32,6 +32,21 @@ pub enum Request {
         /// Its name.
         agent: AgentId,
     },
+    /// Keep an agent for its history alone; refused while something under way needs it.
+    #[serde(rename = "agents.retire")]
+    AgentsRetire {
+        /// Its name.
+        agent: AgentId,
+        /// Why, for people.
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Take a retired agent into service again; its jobs stay off.
+    #[serde(rename = "agents.activate")]
+    AgentsActivate {
+        /// Its name.
+        agent: AgentId,
+    },
     /// Sessions, newest update first.
     #[serde(rename = "sessions.list")]
     SessionsList {
@@ -795,6 +810,46 @@ pub enum Request {
         /// Write everything anew.
         rebuild: bool,
     },
+    /// How much each plugin keeps.
+    #[serde(rename = "plugins.list")]
+    PluginsList,
+    /// What one plugin keeps and may.
+    #[serde(rename = "plugins.show")]
+    PluginsShow {
+        /// The plugin.
+        plugin: String,
+        /// Only this namespace.
+        namespace: Option<String>,
+        /// Blobs instead of values.
+        #[serde(default)]
+        blobs: bool,
+        /// With the values, or what is said of blobs.
+        #[serde(default)]
+        with_values: bool,
+        /// Exclusive cursor of an earlier page.
+        after: Option<String>,
+        /// Most rows.
+        limit: PageLimit,
+    },
+    /// Delete what a plugin keeps.
+    #[serde(rename = "plugins.clear")]
+    PluginsClear {
+        /// The plugin.
+        plugin: String,
+        /// Only this namespace.
+        namespace: Option<String>,
+        /// Only count.
+        dry_run: bool,
+    },
+    /// Where plugins may answer, newest first.
+    #[serde(rename = "plugins.bindings")]
+    PluginsBindings {
+        /// Only this plugin.
+        plugin: Option<String>,
+    },
+    /// Which plugins are installed.
+    #[serde(rename = "plugins.installed")]
+    PluginsInstalled,
     /// What can be proved about each database.
     #[serde(rename = "db.check")]
     DbCheck {

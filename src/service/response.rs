@@ -3,17 +3,19 @@
 use serde::Serialize;
 
 use super::{
-    AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried, FlowClaimInfo,
-    FlowOverview, Forked, GoalOverview, Imported, KnowledgeOverview, LeaseShown, PatchOutcome,
-    Removed, Reset, RetentionReport, Revoked, RunHistory, SearchAnswer, SessionTranscript,
-    StatusReport, SweepReport, TaskOutput, TaskOverview, VfsPart, VfsRemoved,
+    AgentChanged, AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried,
+    FlowClaimInfo, FlowOverview, Forked, GoalOverview, Imported, KnowledgeOverview, LeaseShown,
+    PatchOutcome, PluginCleared, PluginOverview, PluginShown, Removed, Reset, RetentionReport,
+    Revoked, RunHistory, SearchAnswer, SessionTranscript, StatusReport, SweepReport, TaskOutput,
+    TaskOverview, VfsPart, VfsRemoved,
 };
 use crate::model::{
     AcpSession, AgentRecord, Appended, AuditEvent, BackupRun, CacheCleared, CacheEntry,
     CancelOutcome, Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories,
-    FlowProposal, FlowRun, IndexedHit, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun, Page,
-    PairedDevice, ParentStreamEvent, Reindexed, RunArtifact, SessionRecord, TaskRun,
-    TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
+    FlowProposal, FlowRun, IndexedHit, InstalledPlugins, KeptArtifact, KnowledgeNode, MemoryHit,
+    MigrationRun, Page, PairedDevice, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact,
+    SessionRecord, TaskRun, TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry,
+    VfsHit, VfsTree,
 };
 
 /// An answer of the service; as JSON it is the value inside.
@@ -29,6 +31,8 @@ pub enum Response {
     Agent(AgentOverview),
     /// An agent that was made.
     AgentCreated(AgentRecord),
+    /// An agent that was retired, or taken into service again.
+    AgentChanged(AgentChanged),
     /// Sessions.
     Sessions(Page<SessionRecord>),
     /// One session with events.
@@ -127,6 +131,16 @@ pub enum Response {
     Commitments(Page<Commitment>),
     /// One commitment.
     Commitment(Box<Commitment>),
+    /// Plugins and how much each keeps.
+    Plugins(Vec<PluginOverview>),
+    /// One plugin.
+    Plugin(Box<PluginShown>),
+    /// What was kept and is gone.
+    PluginCleared(PluginCleared),
+    /// Where plugins may answer.
+    PluginBindings(Vec<PluginBinding>),
+    /// Which plugins are installed.
+    PluginsInstalled(Vec<InstalledPlugins>),
     /// Nodes.
     Knowledge(Page<KnowledgeNode>),
     /// One node.

@@ -24,7 +24,7 @@ use crate::store::StoreError;
 use crate::store::agent::lease::{self, Lease};
 use crate::store::agent::session_change;
 
-use live::Holder;
+pub(super) use live::Holder;
 pub(super) use live::Turns;
 
 mod live;
@@ -219,7 +219,7 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::TurnHeld`] names who holds it when `wait` is over, [`ServiceError::NotFound`] when there is no
-    /// such session.
+    /// such session, [`super::LifeError::Retired`] when its agent is out of service.
     pub async fn begin_turn(
         &self,
         agent: &AgentId,
@@ -236,6 +236,7 @@ impl Service {
             Ok(place) => place,
             Err(_) => return Err(self.held(&db, session_id).await?),
         };
+        self.refuse_retired(agent).await?;
         let mut recovered = false;
         loop {
             match self.holder(&db, session_id).await? {

@@ -1,5 +1,6 @@
 //! The compiled program from outside: exit codes, what it prints, what it leaves alone.
 
+pub(crate) mod agent_life;
 mod agents;
 mod backup;
 mod exits;

@@ -15,6 +15,7 @@ mod flows;
 mod goal;
 mod lease;
 mod model;
+mod plugins;
 mod settle;
 mod task;
 mod worker;

@@ -11,9 +11,9 @@ use crate::model::{AgentId, ProcessIdentity};
 
 /// Who holds a turn, as a program reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Holder {
-    pub(super) turn_id: String,
-    pub(super) process: ProcessIdentity,
+pub(in crate::service) struct Holder {
+    pub(in crate::service) turn_id: String,
+    pub(in crate::service) process: ProcessIdentity,
 }
 
 type Line = Arc<tokio::sync::Mutex<()>>;
@@ -60,7 +60,7 @@ impl Turns {
     /// Whether the holder of a lease is proven gone.
     ///
     /// * `is_writer`: this service writes the root, so that all turns of this process are its own.
-    pub(super) fn is_gone(&self, payload_json: &str, is_writer: bool) -> bool {
+    pub(in crate::service) fn is_gone(&self, payload_json: &str, is_writer: bool) -> bool {
         let Ok(holder) = serde_json::from_str::<Holder>(payload_json) else {
             // Nobody can be asked whether they live who did not say who they are.
             return true;

@@ -63,6 +63,28 @@ pub async fn list(conn: &mut SqliteConnection) -> Result<Vec<AgentRecord>, Store
     rows.iter().map(read).collect()
 }
 
+/// Makes an agent active or retired; says whether there is one.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn set_status(
+    tx: &mut WriteTx<'_>,
+    id: &AgentId,
+    status: AgentStatus,
+    reason: Option<&str>,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE agent_databases SET status = ?2, status_reason = ?3 WHERE agent_id = ?1",
+    )
+    .bind(id.as_str())
+    .bind(status.as_str())
+    .bind(reason)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
 /// Registers an agent, or brings its row up to date; the time of creation stays.
 ///
 /// # Errors

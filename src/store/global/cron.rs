@@ -275,7 +275,7 @@ pub async fn delete(
     Ok(done.rows_affected() == 1)
 }
 
-/// Jobs that are due and in no run, the longest due first, at most `limit`.
+/// Jobs that are due and in no run, the longest due first, at most `limit`; none of a retired agent.
 ///
 /// # Errors
 ///
@@ -288,6 +288,8 @@ pub async fn due(
     let rows = sqlx::query(
         "SELECT * FROM cron_jobs
          WHERE enabled = 1 AND next_run_at_ms IS NOT NULL AND next_run_at_ms <= ?1 AND claim_task_id IS NULL
+           AND NOT EXISTS (SELECT 1 FROM agent_databases
+                           WHERE agent_databases.agent_id = cron_jobs.agent_id AND status = 'retired')
          ORDER BY next_run_at_ms, job_id LIMIT ?2",
     )
     .bind(now_ms)
@@ -405,6 +407,32 @@ pub async fn get(
         .fetch_optional(conn)
         .await?;
     row.as_ref().map(read).transpose()
+}
+
+/// Switches off every job of an agent that is on; gives their ids.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn disable_of(
+    tx: &mut WriteTx<'_>,
+    agent: &AgentId,
+    reason: &str,
+    now_ms: i64,
+) -> Result<Vec<String>, StoreError> {
+    let jobs = sqlx::query_scalar(
+        "UPDATE cron_jobs SET enabled = 0, disabled_reason = ?2, next_run_at_ms = NULL, updated_at_ms = ?3
+         WHERE agent_id = ?1 AND enabled = 1
+         RETURNING job_id",
+    );
+    let mut jobs: Vec<String> = jobs
+        .bind(agent.as_str())
+        .bind(reason)
+        .bind(now_ms)
+        .fetch_all(&mut **tx)
+        .await?;
+    jobs.sort();
+    Ok(jobs)
 }
 
 /// All jobs, or one agent's: what is due first comes first, jobs without a next run last.

@@ -345,6 +345,21 @@ pub async fn claim_of(
     row.transpose()
 }
 
+/// A message of an agent that is under way, if one is.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn under_way_of(
+    conn: &mut SqliteConnection,
+    agent: &AgentId,
+) -> Result<Option<String>, StoreError> {
+    let id = sqlx::query_scalar(
+        "SELECT id FROM delivery_queue_entries WHERE status = 'sending' AND agent_id = ?1 LIMIT 1",
+    );
+    Ok(id.bind(agent.as_str()).fetch_optional(conn).await?)
+}
+
 /// All messages under way, and who has them. As many as may be under way at once.
 ///
 /// # Errors

@@ -70,6 +70,30 @@ fn read_source(row: &SqliteRow) -> Result<SourceReceipt, StoreError> {
     })
 }
 
+/// Begins the id of a plugin's own migration: such a run brings nothing in, and is listed with its plugin alone.
+pub const PLUGIN_RUN: &str = "plugin:";
+
+/// Migrations of one plugin's own namespaces, newest first.
+///
+/// # Errors
+///
+/// [`StoreError`] when a row cannot be read.
+pub async fn list_plugin_runs(
+    conn: &mut SqliteConnection,
+    plugin_id: &str,
+    limit: PageLimit,
+) -> Result<Vec<MigrationRun>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT * FROM migration_runs WHERE id GLOB 'plugin:*' AND report_json ->> 'plugin_id' = ?1
+         ORDER BY started_at_ms DESC, id DESC LIMIT ?2",
+    )
+    .bind(plugin_id)
+    .bind(limit.rows())
+    .fetch_all(conn)
+    .await?;
+    rows.iter().map(read_run).collect()
+}
+
 /// Records a run that begins.
 ///
 /// # Errors
@@ -157,7 +181,7 @@ pub async fn list_runs(
     conn: &mut SqliteConnection,
     limit: PageLimit,
 ) -> Result<Vec<MigrationRun>, StoreError> {
-    let rows = sqlx::query("SELECT * FROM migration_runs ORDER BY started_at_ms DESC, id LIMIT ?1")
+    let rows = sqlx::query("SELECT * FROM migration_runs WHERE id NOT GLOB 'plugin:*' ORDER BY started_at_ms DESC, id LIMIT ?1")
         .bind(limit.rows())
         .fetch_all(conn)
         .await?;
@@ -172,9 +196,11 @@ pub async fn list_runs(
 pub async fn list_runs_in_order(
     conn: &mut SqliteConnection,
 ) -> Result<Vec<MigrationRun>, StoreError> {
-    let rows = sqlx::query("SELECT * FROM migration_runs ORDER BY rowid DESC")
-        .fetch_all(conn)
-        .await?;
+    let rows = sqlx::query(
+        "SELECT * FROM migration_runs WHERE id NOT GLOB 'plugin:*' ORDER BY rowid DESC",
+    )
+    .fetch_all(conn)
+    .await?;
     rows.iter().map(read_run).collect()
 }
 

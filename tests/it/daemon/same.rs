@@ -113,6 +113,7 @@ fn a_command_that_writes_goes_through_the_daemon() {
         &["flows", "approve", "none"],
         &["flows", "deny", "none"],
         &["commitments", "dismiss", "none"],
+        &["plugins", "clear", "none", "--yes"],
     ] {
         sandbox.zeroclaw(command).exits(9).complains("none");
     }

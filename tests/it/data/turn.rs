@@ -232,3 +232,32 @@ fn a_turn_whose_owner_died_is_not_running_and_is_closed_as_interrupted() {
         service.close().await;
     });
 }
+
+#[test]
+fn a_turn_keeps_its_agent_in_service_and_a_retired_agent_begins_none() {
+    let dir = folder();
+    block_on(async {
+        let service = with_session(dir.path()).await;
+        let atlas = agent("atlas");
+        let turn = service
+            .begin_turn(&atlas, "s", "bot one", Duration::ZERO)
+            .await
+            .unwrap();
+
+        let refused = service.retire_agent(&atlas, None).await.unwrap_err();
+
+        assert_eq!(refused.kind(), ErrorKind::Busy);
+        assert!(refused.to_string().contains("bot one (pid "), "{refused}");
+        turn.finish(SessionStatus::Done).await.unwrap();
+        service.retire_agent(&atlas, None).await.unwrap();
+        let refused = service
+            .begin_turn(&atlas, "s", "bot one", Duration::ZERO)
+            .await
+            .unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+        service.activate_agent(&atlas).await.unwrap();
+        let again = service.begin_turn(&atlas, "s", "bot one", Duration::ZERO);
+        drop(again.await.unwrap());
+        service.close().await;
+    });
+}

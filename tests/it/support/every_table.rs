@@ -144,6 +144,25 @@ const GLOBAL: &[(&str, Values)] = &[
     ("knowledge_nodes", &[("tags_json", "'[\"a\", \"b\"]'")]),
     ("knowledge_edges", &[]),
     ("audit_events", &[("agent_id", "'atlas'")]),
+    (
+        "plugin_state_entries",
+        &[
+            ("entry_key", "'seen'"),
+            ("value_json", "'null'"),
+            ("size_bytes", "8"),
+        ],
+    ),
+    (
+        "plugin_blob_entries",
+        &[
+            ("entry_key", "'keys'"),
+            ("metadata_json", "'{}'"),
+            ("size_bytes", "9"),
+            ("blob", "x'00ff2a'"),
+        ],
+    ),
+    ("plugin_binding_approvals", &[]),
+    ("installed_plugin_index", &[]),
 ];
 
 /// One agent's data.

@@ -3,12 +3,13 @@
 use zeroclaw::db::WriteTx;
 use zeroclaw::model::{
     AuditEvent, Commitment, CommitmentStatus, DeliveryRoute, FlowEvent, FlowProposal, FlowRun,
-    FlowStatus, KnowledgeEdge, KnowledgeNode, NewCommitment, NewDelivery, PairedDevice,
-    ProposalStatus, TokenHash, TokenStatus,
+    FlowStatus, InstalledPlugins, KnowledgeEdge, KnowledgeNode, NewCommitment, NewDelivery,
+    PairedDevice, PluginBinding, ProposalStatus, TokenHash, TokenStatus,
 };
 use zeroclaw::store::global::flow_claim::FlowClaimRow;
 use zeroclaw::store::global::{
-    audit, commitment, delivery_queue, device, flow, flow_claim, knowledge,
+    audit, commitment, delivery_queue, device, flow, flow_claim, knowledge, plugin, plugin_blob,
+    plugin_index,
 };
 
 use super::{HOSTILE, START_MS};
@@ -21,6 +22,7 @@ pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     flow::upsert_proposal(tx, &proposal()).await.unwrap();
     message(tx).await;
     commitment::insert_new(tx, &promise()).await.unwrap();
+    plugins(tx).await;
     knowledge::upsert_node(tx, &node()).await.unwrap();
     knowledge::insert_edges(tx, &[edge()]).await.unwrap();
     audit::insert(tx, &[recall()]).await.unwrap();
@@ -188,4 +190,53 @@ fn recall() -> AuditEvent {
         metadata: Some(HOSTILE.to_owned()),
         detail_json: None,
     }
+}
+
+async fn plugins(tx: &mut WriteTx<'_>) {
+    let value = serde_json::json!(HOSTILE).to_string();
+    let sticker = plugin::NewEntry {
+        plugin_id: "telegram",
+        namespace: "sticker-cache",
+        entry_key: HOSTILE,
+        value_json: &value,
+        now_ms: START_MS,
+        expires_at_ms: None,
+        claim_owner: None,
+    };
+    plugin::put(tx, sticker, true).await.unwrap();
+    let picture = plugin_blob::NewBlob {
+        plugin_id: "telegram",
+        namespace: "pictures",
+        entry_key: "heron",
+        metadata_json: "null",
+        blob: &[0, 255, 42],
+        now_ms: START_MS,
+        expires_at_ms: None,
+    };
+    plugin_blob::put(tx, picture).await.unwrap();
+    let binding = PluginBinding {
+        plugin_root: "/opt/plugins/telegram".to_owned(),
+        channel: "telegram".to_owned(),
+        account_id: "main".to_owned(),
+        plugin_id: "telegram".to_owned(),
+        plugin_name: Some(HOSTILE.to_owned()),
+        approved_at_ms: START_MS,
+    };
+    plugin_index::approve(tx, &binding).await.unwrap();
+    let index = InstalledPlugins {
+        index_key: "default".to_owned(),
+        version: 1,
+        host_contract_version: "1".to_owned(),
+        compat_registry_version: "1".to_owned(),
+        migration_version: 1,
+        policy_hash: "none".to_owned(),
+        generated_at_ms: START_MS,
+        refresh_reason: None,
+        install_records_json: "[]".to_owned(),
+        plugins_json: "[{\"id\":\"telegram\"}]".to_owned(),
+        diagnostics_json: "[]".to_owned(),
+        warning: Some(HOSTILE.to_owned()),
+        updated_at_ms: START_MS,
+    };
+    plugin_index::put_installed(tx, &index).await.unwrap();
 }
