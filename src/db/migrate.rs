@@ -106,6 +106,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "plugins",
         include_str!("../../migrations/global/0019_plugins.sql"),
     ),
+    (
+        "pairing",
+        include_str!("../../migrations/global/0020_pairing.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

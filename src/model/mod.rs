@@ -10,6 +10,7 @@ mod artifact;
 mod audit;
 mod backup;
 mod cache;
+mod channel_pairing;
 mod check;
 mod commitment;
 mod content;
@@ -27,6 +28,7 @@ mod memory_file;
 mod memory_index;
 mod migration;
 mod page;
+mod pairing;
 mod plugin;
 mod process;
 mod recall;
@@ -53,6 +55,7 @@ pub use artifact::{ArtifactInfo, KeptArtifact, MAX_ARTIFACT_BYTES, NewRunArtifac
 pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use cache::{CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES};
+pub use channel_pairing::{ChannelAllowEntry, ChannelPairingRequest, ChannelPeer, ChannelStanding};
 pub use check::{CheckOutcome, TierCheck};
 pub use commitment::{Commitment, CommitmentStatus, NewCommitment};
 pub use content::{Content, ContentError};
@@ -76,6 +79,10 @@ pub use migration::{
     TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
+pub use pairing::{
+    DeviceIntroduction, DevicePaired, IssuedCode, PairingAnswer, PairingAsked, PairingRequest,
+    PairingStatus, Secret, code_hash, pairing_code,
+};
 pub use plugin::{
     InstalledPlugins, MAX_PLUGIN_BLOB_BYTES, MAX_PLUGIN_VALUE_BYTES, NamespaceKind, PluginBinding,
     PluginBlob, PluginBlobEntry, PluginEntry, PluginLimits, PluginUsage,

@@ -314,6 +314,39 @@ impl Service {
             Request::TasksSweep => Response::Swept(self.sweep_tasks().await?),
             Request::LeasesList => Response::Leases(self.list_leases().await?),
             Request::DevicesList => Response::Devices(self.list_devices().await?),
+            Request::DevicesPair { name, life_ms } => {
+                Response::CodeIssued(self.issue_pairing_code(name, life_ms).await?)
+            }
+            Request::DevicesRequests => {
+                Response::PairingRequests(self.list_pairing_requests().await?)
+            }
+            Request::DevicesApprove { request } => {
+                Response::PairingDecided(self.decide_pairing(&request, true).await?)
+            }
+            Request::DevicesDeny { request } => {
+                Response::PairingDecided(self.decide_pairing(&request, false).await?)
+            }
+            Request::ChannelsStanding { peer, meta_json } => {
+                Response::ChannelStanding(self.channel_standing(peer, meta_json).await?)
+            }
+            Request::ChannelsRequests { channel } => {
+                Response::ChannelRequests(self.list_channel_requests(channel.as_deref()).await?)
+            }
+            Request::ChannelsApprove { channel, code } => {
+                Response::ChannelDecided(self.decide_channel_request(&channel, &code, true).await?)
+            }
+            Request::ChannelsDeny { channel, code } => {
+                Response::ChannelDecided(self.decide_channel_request(&channel, &code, false).await?)
+            }
+            Request::ChannelsAllowed { channel } => {
+                Response::ChannelAllowed(self.list_allowed(channel.as_deref()).await?)
+            }
+            Request::ChannelsAllow { peer } => {
+                Response::Changed(self.allow_on_channel(peer).await?)
+            }
+            Request::ChannelsRemove { peer } => {
+                Response::Done(self.shut_out_of_channel(peer).await?)
+            }
             Request::DevicesRevoke { device } => {
                 let revoked = self.revoke_device(&device).await?;
                 Response::DeviceRevoked(Revoked {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    AcpState, AgentId, AppendEvent, ChatType, CommitmentStatus, Content, CostGrouping,
+    AcpState, AgentId, AppendEvent, ChannelPeer, ChatType, CommitmentStatus, Content, CostGrouping,
     DeliveryStatus, DiagnosticLevel, FlowStatus, NewMemory, PageLimit, Payloads, Place,
     RetentionRules, SessionHeader, SessionPatch, SessionStatus, SessionTarget, TaskOwnerKind,
     TaskStatus, TranscriptCursor, TranscriptOrder, VfsNamespace, VfsPath,
@@ -61,6 +61,7 @@ pub enum Request {
         /// Only whose key or title contains this.
         text: Option<String>,
         /// Archived ones too.
+        #[serde(default)]
         with_archived: bool,
         /// Only updated at this time or later.
         #[serde(default)]
@@ -71,6 +72,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One session and a page of its events, oldest first within the page.
@@ -90,6 +92,7 @@ pub enum Request {
         #[serde(default)]
         payloads: Payloads,
         /// Events of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One event of a session, whole.
@@ -110,6 +113,7 @@ pub enum Request {
         /// Only this agent's; retired agents are searched too.
         agent: Option<AgentId>,
         /// Newest first instead of best first.
+        #[serde(default)]
         newest: bool,
         /// Only what this one said: `user`, `assistant` and so on.
         #[serde(default)]
@@ -121,6 +125,7 @@ pub enum Request {
         #[serde(default)]
         until_ms: Option<i64>,
         /// Most hits.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Append events to a session, all or none; one that is not there is made.
@@ -238,6 +243,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Payloads of tools kept beside a session, oldest first, without their bytes.
@@ -268,6 +274,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One of them, whole.
@@ -292,6 +299,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// What ACP children told a session, by run and place.
@@ -306,6 +314,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// What an agent has cached, by scope and key, without the values.
@@ -318,6 +327,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Delete what is cached.
@@ -350,6 +360,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Background work, newest start first; runs of scheduled jobs only where they are asked for.
@@ -364,6 +375,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One task and all that belongs to it.
@@ -386,6 +398,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Ends that were decided and are not settled, by task.
@@ -394,6 +407,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Ends a task that nobody works on, or asks its worker to stop.
@@ -425,6 +439,80 @@ pub enum Request {
         /// Its id.
         device: String,
     },
+    /// Make a code that pairs one device.
+    #[serde(rename = "devices.pair")]
+    DevicesPair {
+        /// What the device shall be called; what it says without it.
+        #[serde(default)]
+        name: Option<String>,
+        /// How long the code opens, at most a day; ten minutes without it.
+        #[serde(default)]
+        life_ms: Option<i64>,
+    },
+    /// Devices that ask to be paired, newest first.
+    #[serde(rename = "devices.requests")]
+    DevicesRequests,
+    /// Let a device that asks collect its token.
+    #[serde(rename = "devices.approve")]
+    DevicesApprove {
+        /// Its request.
+        request: String,
+    },
+    /// Turn a device away that asks.
+    #[serde(rename = "devices.deny")]
+    DevicesDeny {
+        /// Its request.
+        request: String,
+    },
+    /// What a channel does with somebody who writes: a stranger gets a code to show to the owner.
+    #[serde(rename = "channels.standing")]
+    ChannelsStanding {
+        /// Who writes: `channel`, `account_id`, `peer_id`.
+        peer: ChannelPeer,
+        /// What the channel knows of them, JSON.
+        #[serde(default)]
+        meta_json: Option<String>,
+    },
+    /// Strangers who wait for the owner's word, oldest first.
+    #[serde(rename = "channels.requests")]
+    ChannelsRequests {
+        /// Only of this channel.
+        channel: Option<String>,
+    },
+    /// Let a stranger in.
+    #[serde(rename = "channels.approve")]
+    ChannelsApprove {
+        /// The channel.
+        channel: String,
+        /// The code they were told.
+        code: String,
+    },
+    /// Turn a stranger away; they may ask again.
+    #[serde(rename = "channels.deny")]
+    ChannelsDeny {
+        /// The channel.
+        channel: String,
+        /// The code they were told.
+        code: String,
+    },
+    /// Those who may write, by channel.
+    #[serde(rename = "channels.allowed")]
+    ChannelsAllowed {
+        /// Only of this channel.
+        channel: Option<String>,
+    },
+    /// Let somebody write who did not ask.
+    #[serde(rename = "channels.allow")]
+    ChannelsAllow {
+        /// Who: `channel`, `account_id`, `peer_id`.
+        peer: ChannelPeer,
+    },
+    /// Let somebody write no more.
+    #[serde(rename = "channels.remove")]
+    ChannelsRemove {
+        /// Who: `channel`, `account_id`, `peer_id`.
+        peer: ChannelPeer,
+    },
     /// What calls of models cost, newest first, with the sum of all.
     #[serde(rename = "costs.list")]
     CostsList {
@@ -437,6 +525,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// The same added up by agent, model or day.
@@ -467,6 +556,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Runs of procedures, newest update first.
@@ -479,6 +569,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One run of a procedure, what happened in it and what it proposes.
@@ -493,6 +584,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Who drives runs, oldest first.
@@ -526,6 +618,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One message, with what is to be sent.
@@ -576,6 +669,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One commitment.
@@ -598,6 +692,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One node and how it belongs to others.
@@ -616,6 +711,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Memories, newest update first.
@@ -626,6 +722,7 @@ pub enum Request {
         /// Only of this category.
         category: Option<String>,
         /// Superseded ones too.
+        #[serde(default)]
         with_superseded: bool,
         /// Expired ones too.
         #[serde(default)]
@@ -633,6 +730,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Living memories that hold all words of a text.
@@ -646,6 +744,7 @@ pub enum Request {
         #[serde(default)]
         with_expired: bool,
         /// Most hits.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// All memories of a key, replaced ones too, or the one of an id; the living one first.
@@ -696,10 +795,12 @@ pub enum Request {
         /// The folder.
         path: VfsPath,
         /// All below it too.
+        #[serde(default)]
         recursive: bool,
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Part of a file; none behind its end.
@@ -790,6 +891,7 @@ pub enum Request {
         /// The words.
         text: String,
         /// Most hits.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Entries of files that hold memories, all or those that hold all words of a text.
@@ -800,6 +902,7 @@ pub enum Request {
         /// Only this agent's.
         agent: Option<AgentId>,
         /// Most entries.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Bring the index over files that hold memories up to date.
@@ -808,6 +911,7 @@ pub enum Request {
         /// Only this agent's.
         agent: Option<AgentId>,
         /// Write everything anew.
+        #[serde(default)]
         rebuild: bool,
     },
     /// How much each plugin keeps.
@@ -829,6 +933,7 @@ pub enum Request {
         /// Exclusive cursor of an earlier page.
         after: Option<String>,
         /// Most rows.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Delete what a plugin keeps.
@@ -862,12 +967,14 @@ pub enum Request {
         /// The run.
         run: Option<String>,
         /// Most runs.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Backup, verification and restore runs, newest first.
     #[serde(rename = "backup.list")]
     BackupList {
         /// Most runs.
+        #[serde(default)]
         limit: PageLimit,
     },
 }

@@ -11,9 +11,10 @@ use super::{
 };
 use crate::model::{
     AcpSession, AgentRecord, Appended, AuditEvent, BackupRun, CacheCleared, CacheEntry,
-    CancelOutcome, Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories,
-    FlowProposal, FlowRun, IndexedHit, InstalledPlugins, KeptArtifact, KnowledgeNode, MemoryHit,
-    MigrationRun, Page, PairedDevice, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact,
+    CancelOutcome, ChannelAllowEntry, ChannelPairingRequest, ChannelStanding, Commitment, CronJob,
+    DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories, FlowProposal, FlowRun, IndexedHit,
+    InstalledPlugins, IssuedCode, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun, Page,
+    PairedDevice, PairingRequest, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact,
     SessionRecord, TaskRun, TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry,
     VfsHit, VfsTree,
 };
@@ -101,6 +102,22 @@ pub enum Response {
     Leases(Vec<LeaseShown>),
     /// Devices.
     Devices(Vec<PairedDevice>),
+    /// A code that pairs one device.
+    CodeIssued(IssuedCode),
+    /// Devices that ask.
+    PairingRequests(Vec<PairingRequest>),
+    /// A request that was decided.
+    PairingDecided(PairingRequest),
+    /// What a channel does with somebody.
+    ChannelStanding(ChannelStanding),
+    /// Strangers who wait.
+    ChannelRequests(Vec<ChannelPairingRequest>),
+    /// A stranger whose request was decided.
+    ChannelDecided(ChannelPairingRequest),
+    /// Those who may write.
+    ChannelAllowed(Vec<ChannelAllowEntry>),
+    /// Whether that changed something.
+    Changed(bool),
     /// What became of a device's tokens.
     DeviceRevoked(Revoked),
     /// Costs.

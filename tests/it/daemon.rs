@@ -6,6 +6,7 @@ mod host;
 mod http;
 mod load;
 mod owner;
+mod pairing;
 mod refusal;
 mod same;
 mod wire;
