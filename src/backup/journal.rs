@@ -105,6 +105,12 @@ impl Journal {
         }
     }
 
+    /// Says what follows the swap in an agent's life.
+    pub(super) fn lives(&mut self, life: Life) {
+        self.version = LIFE_VERSION;
+        self.life = Some(Box::new(life));
+    }
+
     /// Reads the journal of a root; `None` where no restore is unfinished.
     pub(super) fn read(layout: &Layout) -> Result<Option<Self>, BackupError> {
         let path = layout.restore_journal();

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::BackupError;
-use super::journal::{Journal, Phase, exists};
+use super::journal::{Journal, Phase, exists, staged};
+use super::names;
 use super::restore::roll_forward;
-use crate::db::{Access, Db, DbError, Durability, Release, WriteAccess, give_tier};
+use crate::db::{
+    Access, Db, DbError, Durability, Release, TaskMention, WriteAccess, give_tier, put_belongings,
+};
 use crate::fs::{FsError, Layout, atomic, fault};
 use crate::model::{AgentId, Tier};
 
@@ -32,15 +35,36 @@ pub(super) enum Life {
         /// The agent.
         agent: AgentId,
     },
+    /// An agent comes back: its rows wait in the staging folder.
+    Restore {
+        /// The agent.
+        agent: AgentId,
+        /// Tasks of others that named it.
+        mentions: Vec<TaskMention>,
+    },
 }
 
 impl Life {
     /// Takes the step to its end; may be repeated from any point.
-    pub(super) async fn finish(self, layout: &Layout, now_ms: i64) -> Result<(), BackupError> {
+    pub(super) async fn finish(
+        self,
+        layout: &Layout,
+        id: &str,
+        now_ms: i64,
+    ) -> Result<(), BackupError> {
         let access = access(layout, now_ms);
         match self {
             Self::Rename { old, new } => finish_rename(layout, &old, &new, access).await,
             Self::Delete { agent } => finish_delete(layout, &agent, access).await,
+            Self::Restore { agent, mentions } => {
+                let rows = staged(layout, id, names::GLOBAL_DB);
+                // The staging folder goes once all is done: a kill right after that left the journal alone.
+                if exists(&rows) {
+                    put_belongings(&layout.global_db(), &rows, &agent, &mentions).await?;
+                }
+                fault("revive.rows");
+                Ok(())
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ mod verify;
 mod walk;
 mod watch;
 
-pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
+pub use adopt::{AdoptJob, Jobs, adopt, plan_adopt, unfinished_adoption};
 pub use create::{BackupDone, BackupJob, Proof, create, plan};
 pub use error::BackupError;
 pub use inventory::{Archive, Contents, inventory, read_through};
@@ -40,6 +40,7 @@ pub use manifest::{
 };
 pub use restore::{PlanAction, PlanStep, RestoreJob, plan_restore, recover, restore};
 pub use retention::{Dated, Decision, Rules, is_doubtful, is_given_name, keep};
+pub use scrub::sealed;
 pub use seal::{Encryption, Key, Seal, lines_of};
 pub use undo::{Place, UndoJob, plan_undo, undo, unfinished_undo};
 pub use verify::{Verified, rehearse, verify};

@@ -107,8 +107,12 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0019_plugins.sql"),
     ),
     (
+        "views",
+        include_str!("../../migrations/global/0020_views.sql"),
+    ),
+    (
         "pairing",
-        include_str!("../../migrations/global/0020_pairing.sql"),
+        include_str!("../../migrations/global/0021_pairing.sql"),
     ),
 ];
 
@@ -150,6 +154,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "runtime_streams",
         include_str!("../../migrations/agent/0010_runtime_streams.sql"),
+    ),
+    (
+        "views",
+        include_str!("../../migrations/agent/0011_views.sql"),
     ),
 ];
 

@@ -31,6 +31,7 @@ mod page;
 mod pairing;
 mod plugin;
 mod process;
+mod query;
 mod recall;
 mod retention;
 mod session;
@@ -88,6 +89,7 @@ pub use plugin::{
     PluginBlob, PluginBlobEntry, PluginEntry, PluginLimits, PluginUsage,
 };
 pub use process::{Liveness, ProcessIdentity};
+pub use query::{Cell, MAX_QUERY_ROWS, MAX_QUERY_TIME, QueryAnswer, QueryCut, QueryLimits};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use retention::RetentionRules;
 pub use session::{
@@ -136,3 +138,12 @@ macro_rules! text_enum {
     };
 }
 use text_enum;
+
+/// Reads a field that is left out where there is nothing: what is there, though it be null, is given.
+fn given<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+where
+    T: serde::Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    T::deserialize(from).map(Some)
+}

@@ -1,6 +1,6 @@
 //! Sessions and the conversations they belong to.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::{AgentId, text_enum};
 
@@ -180,13 +180,22 @@ pub struct Conversation {
 #[serde(default)]
 pub struct SessionPatch {
     /// Its title; `Some(None)` takes it away.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub display_name: Option<Option<String>>,
     /// Provider of its model.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub model_provider: Option<Option<String>>,
     /// Its model.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub model: Option<Option<String>>,
     /// Its state. `running` is not set by hand: a turn does that.
     pub status: Option<SessionStatus>,
@@ -194,11 +203,6 @@ pub struct SessionPatch {
     pub is_archived: Option<bool>,
     /// Whether it is kept for ever.
     pub is_pinned: Option<bool>,
-}
-
-/// What is there, though it be null, is given.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// A field that a patch wanted to change, and somebody else may have changed meanwhile.

@@ -173,6 +173,9 @@ pub enum ServiceError {
     /// A file or folder was not read or changed.
     #[error(transparent)]
     Vfs(#[from] super::vfs::VfsError),
+    /// A statement was not answered.
+    #[error(transparent)]
+    Query(#[from] crate::db::QueryError),
 }
 
 impl From<DbError> for ServiceError {
@@ -216,6 +219,7 @@ impl ServiceError {
             Self::Move(error) => error.kind(),
             Self::Life(error) => error.kind(),
             Self::Vfs(error) => error.kind(),
+            Self::Query(error) => error.kind(),
         }
     }
 
@@ -255,6 +259,7 @@ impl ServiceError {
             Self::NotFound { what: "request", .. } => Some("`zeroclaw devices requests` shows them".to_owned()),
             Self::NotFound { what: "request with code", .. } => Some("`zeroclaw channels requests` shows them".to_owned()),
             Self::NotFound { what: "device", .. } => Some("`zeroclaw devices list` shows the devices".to_owned()),
+            Self::Query(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

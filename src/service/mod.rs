@@ -39,6 +39,7 @@ mod open;
 mod pairing;
 mod parent_stream;
 mod plugin;
+mod query;
 mod request;
 mod response;
 mod scheduler;

@@ -7,6 +7,7 @@ mod exits;
 pub(crate) mod json;
 pub(crate) mod looking;
 mod moving;
+mod query;
 mod retention;
 mod sessions;
 mod shown;

@@ -8,7 +8,7 @@ use crate::model::{ChannelAllowEntry, ChannelPairingRequest, ChannelPeer};
 use crate::store::StoreError;
 
 /// Tables of this concept came with this version of the control plane.
-pub const SINCE_SCHEMA: i64 = 20;
+pub const SINCE_SCHEMA: i64 = 21;
 
 fn read_request(row: &SqliteRow) -> Result<ChannelPairingRequest, StoreError> {
     Ok(ChannelPairingRequest {

@@ -11,7 +11,7 @@ use crate::store::row::decoded;
 const REQUESTS: &str = "device_pairing_requests";
 
 /// Tables of this concept came with this version of the control plane.
-pub const SINCE_SCHEMA: i64 = 20;
+pub const SINCE_SCHEMA: i64 = 21;
 
 /// Stores a new code.
 ///

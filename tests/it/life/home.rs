@@ -81,19 +81,22 @@ fn values(store: &Path, agent: &str) -> Vec<String> {
         "SELECT t.name, c.name FROM pragma_table_list t, pragma_table_info(t.name) c
          WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND c.type = 'TEXT'",
     );
-    columns
+    let columns: Vec<_> = columns
         .into_iter()
         .filter(|column| !BOOKS.contains(&column[0].as_str()))
-        .filter(|column| {
+        .map(|column| {
             let (table, name) = (&column[0], &column[1]);
-            let sql = format!(
-                "SELECT count(*) FROM \"{table}\" WHERE \"{name}\" = '{agent}' OR \"{name}\" LIKE '%\"{agent}\"%'
-                 OR \"{name}\" LIKE 'agents/{agent}/%'"
-            );
-            rows(store, &sql)[0][0] != "0"
+            format!(
+                "SELECT DISTINCT '{table}.{name}' FROM \"{table}\" WHERE \"{name}\" = '{agent}'
+                 OR \"{name}\" LIKE '%\"{agent}\"%' OR \"{name}\" LIKE 'agents/{agent}/%'"
+            )
         })
-        .map(|column| column.join("."))
-        .collect()
+        .collect();
+    // As many as SQLite takes in one statement.
+    let found = columns
+        .chunks(400)
+        .flat_map(|some| rows(store, &some.join(" UNION ALL ")));
+    found.map(|row| row[0].clone()).collect()
 }
 
 /// What the root says with this name masked, line by line: equal before and after an agent was renamed.

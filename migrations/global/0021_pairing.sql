@@ -1,4 +1,4 @@
--- 0020: how devices come to be paired, and who may write on a channel.
+-- 0021: how devices come to be paired, and who may write on a channel.
 
 -- Why: a person reads a code off a terminal and types it into a device; the code opens once, for minutes.
 -- Written by: whoever asks for a code. Rows leave: a while after they are over.
