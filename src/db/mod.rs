@@ -20,6 +20,7 @@ mod options;
 mod query;
 mod rows;
 mod snapshot;
+mod stats;
 mod tidy;
 mod tx;
 mod undone;
@@ -37,6 +38,7 @@ pub use open::{Access, Db, Durability, ReadTx, Reader, WriteAccess};
 pub use query::{QueryError, Sealed};
 pub use rows::TableRows;
 pub use snapshot::{SnapshotGate, SnapshotRun, SnapshotSource, open_snapshot};
+pub use stats::{DbPages, DbProof, TableSize};
 pub use tx::{BulkTx, WriteTx};
 pub use writer::BoxFuture;
 

@@ -35,6 +35,7 @@ mod query;
 mod recall;
 mod retention;
 mod session;
+mod stats;
 mod task;
 mod task_life;
 mod task_record;
@@ -95,6 +96,10 @@ pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionScope, SessionStatus,
+};
+pub use stats::{
+    CompactRefusal, FolderStats, KindStats, RootCompacted, RootStats, TableStats, TierCompacted,
+    TierStats,
 };
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
 pub use task_life::{CancelOutcome, NewTask, TaskClaim, TaskEnd};

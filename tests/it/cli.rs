@@ -3,6 +3,7 @@
 pub(crate) mod agent_life;
 mod agents;
 mod backup;
+mod disk;
 mod exits;
 pub(crate) mod json;
 pub(crate) mod looking;
