@@ -13,7 +13,7 @@ use super::preflight::PreflightError;
 use super::progress::Progress;
 use super::report::Report;
 use super::show::show;
-use super::sources::zeroclaw::surfaces::FORMATS;
+use super::sources::zeroclaw::surfaces::Format;
 use super::stop::Stop;
 use super::task::{DoctorError, Task};
 
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Result<Exit, Cli
 }
 
 fn task(args: &DoctorArgs, context: &Context) -> Result<Task, CliError> {
-    let surfaces: Vec<&str> = FORMATS.iter().map(|format| format.surface()).collect();
+    let surfaces: Vec<&str> = Format::all().map(Format::surface).collect();
     if let Some(unknown) = args
         .only
         .iter()

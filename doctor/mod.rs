@@ -12,6 +12,7 @@ mod finding;
 mod health;
 mod hold;
 mod names;
+mod offer;
 mod owner;
 mod phases;
 mod plan;

@@ -21,6 +21,7 @@ use super::run::owner;
 use super::safety;
 use super::scan::content;
 use super::sources::ReadError;
+use super::sources::openclaw::home::Home;
 use super::task::{DoctorError, Task};
 use super::verify::Verifier;
 
@@ -36,6 +37,8 @@ pub(crate) struct Run<'r> {
     pub(crate) scratch: &'r Path,
     pub(crate) tell: &'r (dyn Fn(&str) + Sync),
     pub(crate) owners: Owners,
+    /// The home that is imported from, where it is another program's.
+    pub(crate) home: Option<Home>,
     pub(crate) record: MigrationRun,
     /// What only the import itself could tell of records that came in.
     pub(crate) said: Vec<Finding>,
@@ -144,6 +147,7 @@ impl Run<'_> {
         Install {
             root: self.task.source_root(),
             owners: &self.owners,
+            home: self.home.as_ref(),
             scratch: self.scratch,
             progress: &self.task.progress,
         }

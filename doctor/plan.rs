@@ -11,6 +11,7 @@ use super::owner::Owners;
 use super::progress::Progress;
 use super::results;
 use super::scan::{Disposition, Scan, Source};
+use super::sources::openclaw::{self, home::Home};
 use super::sources::zeroclaw::brain_db::Whose;
 use super::sources::zeroclaw::paired_tokens::PairedTokens;
 use super::sources::zeroclaw::session_lines::{self, Standing};
@@ -111,6 +112,8 @@ pub(crate) struct Install<'a> {
     pub(crate) root: &'a Path,
     /// Whose records are.
     pub(crate) owners: &'a Owners,
+    /// The home that is imported from, where it is another program's.
+    pub(crate) home: Option<&'a Home>,
     /// For private copies.
     pub(crate) scratch: &'a Path,
     /// Hears how far it is.
@@ -125,6 +128,9 @@ pub(crate) async fn read<S: Sink>(
 ) -> Result<(), ReadError> {
     if source.format.about().discarded.is_some() {
         return Ok(());
+    }
+    if let (Format::OpenClaw(kind), Some(home)) = (source.format, install.home) {
+        return openclaw::read(kind, source, home, install, sink).await;
     }
     if source.format.is_sqlite() {
         let mut db = LegacyDb::open(&source.path, install.scratch).await?;
@@ -205,7 +211,8 @@ async fn read_database<S: Sink>(
         | Format::DeletedAgent
         | Format::Markdown
         | Format::Costs
-        | Format::Trace => Err(not_plain(source)),
+        | Format::Trace
+        | Format::OpenClaw(_) => Err(not_plain(source)),
     }
 }
 
@@ -283,6 +290,7 @@ fn kept_text(source: &Source) -> super::scan::Other {
         surface: "agent files",
         relative: source.relative.clone(),
         fate: Fate::Kept,
+        reason: None,
         files: 1,
         bytes: source.bytes,
     }

@@ -15,6 +15,8 @@ use super::units::MessageDigest;
 /// Kinds of record, as counts and reports name them.
 pub(crate) mod kind {
     pub(crate) const SESSION: &str = "sessions";
+    pub(crate) const SESSION_ROUTE: &str = "session routes";
+    pub(crate) const BRANCH: &str = "branches";
     pub(crate) const MESSAGE: &str = "messages";
     pub(crate) const EVENT: &str = "events";
     pub(crate) const MEMORY: &str = "memories";

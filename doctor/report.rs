@@ -116,8 +116,11 @@ pub(crate) struct OtherReport {
     pub(crate) surface: &'static str,
     /// Where, below the root.
     pub(crate) path: String,
-    /// `kept` or `ignored`.
+    /// `kept`, `ignored` or `discarded`.
     pub(crate) fate: &'static str,
+    /// Why, where that is worth saying.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'static str>,
     /// How many.
     pub(crate) files: u64,
     /// Their size, bytes.
@@ -167,7 +170,9 @@ impl Report {
             fate: match other.fate {
                 Fate::Kept => "kept",
                 Fate::Ignored => "ignored",
+                Fate::Discarded => "discarded",
             },
+            reason: other.reason,
             files: other.files,
             bytes: other.bytes,
         });

@@ -175,6 +175,7 @@ pub(super) async fn scan(
                 bytes: std::fs::metadata(&path).map_or(0, |meta| meta.len()),
                 relative,
                 fate,
+                reason: None,
             });
         }
     }

@@ -17,12 +17,14 @@ mod acp;
 mod artifact;
 mod audit;
 pub(crate) mod background;
+pub(crate) mod branch;
 mod cost;
 mod device;
 mod diagnostic;
 mod flow;
 mod knowledge;
 mod memory_index;
+mod session_route;
 mod task;
 mod task_record;
 mod tool_artifact;
@@ -228,6 +230,8 @@ rows! {
     Settlement: zeroclaw::model::TaskSettlement,
     Artifact: zeroclaw::model::RunArtifact,
     Device: zeroclaw::model::PairedDevice,
+    SessionRoute: zeroclaw::model::SessionRoute,
+    BranchTip: branch::BranchTip,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
     IndexedFile: zeroclaw::model::IndexedFile,

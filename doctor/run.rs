@@ -18,7 +18,7 @@ use super::report::Report;
 use super::scratch::{self, Scratch};
 use super::target::{await_writer, settled_plan};
 use super::task::{DoctorError, Task};
-use super::{preflight, safety};
+use super::{offer, preflight, safety};
 
 /// How long to wait for another writer of the root.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ async fn look_whole(task: &Task) -> Result<Report, DoctorError> {
     let mut report = Report::planned(&task.root, task.from.as_deref(), &plan);
     report.findings.extend(target.findings);
     report.findings.extend(target.health.findings);
-    report.findings.extend(offer(task));
+    report.findings.extend(offer::homes(task, &target.earlier));
     Ok(report)
 }
 
@@ -70,21 +70,6 @@ fn cut_off(task: &Task) -> Result<Option<Finding>, DoctorError> {
         }
     };
     Ok(Some(finding))
-}
-
-/// Another product's home, named and not touched.
-fn offer(task: &Task) -> Option<Finding> {
-    let home = std::env::home_dir()?.join(".openclaw");
-    if task.from.is_some() || !home.is_dir() {
-        return None;
-    }
-    let message = "an OpenClaw home; this release does not import it, and nothing here touches it";
-    Some(Finding::new(
-        "other-home",
-        Level::Advice,
-        home.display().to_string(),
-        message,
-    ))
 }
 
 /// Carries out what a look shows.
@@ -219,7 +204,8 @@ async fn run(
     // Another run may have done all of it while this one waited.
     report.changed = plan.has_work() || has_own_work;
     if plan.has_work() || unfinished.is_some() {
-        let owners = task.owners()?;
+        let home = task.home()?;
+        let owners = task.owners(home.as_ref())?;
         let record = take_up(task, importer, unfinished).await?;
         before::forget(importer.service().layout())?;
         let mut run = Run {
@@ -228,6 +214,7 @@ async fn run(
             scratch,
             tell,
             owners,
+            home,
             record,
             said: Vec::new(),
         };

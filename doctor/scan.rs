@@ -15,6 +15,7 @@ use super::split_log;
 use super::units::stable_id;
 
 mod others;
+pub(crate) mod rest;
 mod session_folder;
 mod source;
 mod told;
@@ -33,6 +34,8 @@ pub(crate) struct Other {
     pub(crate) relative: PathBuf,
     /// What is to happen with them.
     pub(crate) fate: Fate,
+    /// Why, where that is worth saying.
+    pub(crate) reason: Option<&'static str>,
     /// How many files.
     pub(crate) files: u64,
     /// Their size, bytes.
@@ -254,16 +257,16 @@ pub(super) fn not_followed(relative: &Path) -> Finding {
         .with_remedy("put the file itself in its place, then run `zeroclaw doctor --fix` again")
 }
 
-pub(super) fn is_link(path: &Path) -> bool {
+pub(crate) fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
-pub(super) fn is_regular(path: &Path) -> bool {
+pub(crate) fn is_regular(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
 /// Names in a folder, by bytes.
-pub(super) fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
+pub(crate) fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, FsError> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(FsError::at("list", folder))? {
         names.push(entry.map_err(FsError::at("list", folder))?.file_name());
@@ -285,12 +288,8 @@ fn expand(root: &Path, found: &[PathBuf], part: &str) -> Result<Vec<PathBuf>, Fs
         }
         let folder = root.join(base);
         if folder.is_dir() {
-            let (before, after) = part.split_once('*').unwrap_or((part, ""));
             for name in names(&folder)? {
-                let bytes = name.as_bytes();
-                let fits = bytes.len() >= before.len() + after.len()
-                    && bytes.starts_with(before.as_bytes())
-                    && bytes.ends_with(after.as_bytes());
+                let fits = is_of(name.as_bytes(), part);
                 if fits {
                     next.push(base.join(&name));
                 }
@@ -298,4 +297,57 @@ fn expand(root: &Path, found: &[PathBuf], part: &str) -> Result<Vec<PathBuf>, Fs
         }
     }
     Ok(next)
+}
+
+/// Whether a name is of a pattern: `*` stands for any part of it.
+fn is_of(name: &[u8], pattern: &str) -> bool {
+    let (Some((before, rest)), Some((_, after))) =
+        (pattern.split_once('*'), pattern.rsplit_once('*'))
+    else {
+        return name == pattern.as_bytes();
+    };
+    let middles = rest.rsplit_once('*').map_or("", |(middles, _)| middles);
+    let Some(mut left) = name
+        .strip_prefix(before.as_bytes())
+        .and_then(|name| name.strip_suffix(after.as_bytes()))
+    else {
+        return false;
+    };
+    for middle in middles.split('*').filter(|middle| !middle.is_empty()) {
+        let found = left
+            .windows(middle.len())
+            .position(|part| part == middle.as_bytes());
+        match found {
+            Some(at) => left = &left[at + middle.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_part_of_a_name_and_there_may_be_several() {
+        for (pattern, name) in [
+            ("a*", "a"),
+            ("*.b.*", "x.b.y"),
+            ("*-*-*.c", "1-2-3.c"),
+            ("a*b*c", "abc"),
+            ("a", "a"),
+        ] {
+            assert!(is_of(name.as_bytes(), pattern), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("a*a", "a"),
+            ("*.b.*", "x.b"),
+            ("a*b*c", "acb"),
+            ("a", "ab"),
+            ("*.c", "c"),
+        ] {
+            assert!(!is_of(name.as_bytes(), pattern), "{pattern} {name}");
+        }
+    }
 }

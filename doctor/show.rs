@@ -280,8 +280,9 @@ fn other_table(others: &[OtherReport]) -> Table {
         Column::text("what happens"),
     ]);
     for other in others {
-        let fate = match other.fate {
-            "kept" => "stays a file",
+        let fate = match (other.fate, other.reason) {
+            (_, Some(reason)) => reason,
+            ("kept", None) => "stays a file",
             _ => "no state; left in place",
         };
         table.row([

@@ -15,6 +15,8 @@ use super::preflight::PreflightError;
 use super::progress::Progress;
 use super::scan::{root_tag, scan};
 use super::settings::Settings;
+use super::sources::openclaw;
+use super::sources::openclaw::home::{Home, is_home};
 use super::stop::{Stop, Stopped};
 
 /// What to look at, and how.
@@ -95,10 +97,19 @@ impl Task {
         Settings::load(self.source_root(), texts)
     }
 
+    /// The home that is imported from, where it is another program's.
+    pub(crate) fn home(&self) -> Result<Option<Home>, DoctorError> {
+        let foreign = self.from.as_deref().filter(|from| is_home(from));
+        Ok(foreign.map(Home::load).transpose()?)
+    }
+
     /// Whose records are, by the configurations.
-    pub(crate) fn owners(&self) -> Result<Owners, DoctorError> {
+    pub(crate) fn owners(&self, home: Option<&Home>) -> Result<Owners, DoctorError> {
         let layout = Layout::new(self.source_root().to_owned());
-        let config = Config::load(&layout.config_file())?.unwrap_or_default();
+        let config = match home {
+            Some(home) => home.config(),
+            None => Config::load(&layout.config_file())?.unwrap_or_default(),
+        };
         // A foreign root says whose its sessions are; who takes part here, the own configuration says.
         let own = match self.from {
             Some(_) => Config::load(&Layout::new(self.root.clone()).config_file())?,
@@ -113,12 +124,19 @@ impl Task {
         earlier: &Earlier,
         scratch: &Path,
     ) -> Result<Plan, DoctorError> {
-        let owners = self.owners()?;
+        let home = self.home()?;
+        let owners = self.owners(home.as_ref())?;
         let root = self.source_root();
-        let settings = self.settings();
-        let trace = settings.trace(root);
-        let mut found = scan(root, &owners, scratch, trace.as_deref()).await?;
-        found.findings.extend(settings.findings());
+        let mut found = match &home {
+            Some(home) => openclaw::scan::scan(home)?,
+            None => {
+                let settings = self.settings();
+                let trace = settings.trace(root);
+                let mut found = scan(root, &owners, scratch, trace.as_deref()).await?;
+                found.findings.extend(settings.findings());
+                found
+            }
+        };
         if !self.only.is_empty() {
             found
                 .sources
@@ -127,6 +145,7 @@ impl Task {
         let install = plan::Install {
             root: self.source_root(),
             owners: &owners,
+            home: home.as_ref(),
             scratch,
             progress: &self.progress,
         };

@@ -87,7 +87,11 @@ impl Run<'_> {
         };
         SourceReceipt {
             source_key: planned.source_key.clone(),
-            migration_kind: format!("zeroclaw.{}", planned.source.format.surface()),
+            migration_kind: format!(
+                "{}.{}",
+                planned.source.format.program(),
+                planned.source.format.surface()
+            ),
             source_path: planned.source.name(),
             target_table: planned.source.format.about().table.to_owned(),
             source_sha256: planned.source.sha256.clone(),

@@ -11,7 +11,7 @@ use crate::doctor::plan::{Action, Plan, PlannedSource};
 use crate::doctor::report::Report;
 use crate::doctor::retire;
 use crate::doctor::scan::{self, LONE_SIDECAR, Other, Source};
-use crate::doctor::sources::zeroclaw::surfaces::{FORMATS, Fate};
+use crate::doctor::sources::zeroclaw::surfaces::{Fate, Format};
 use crate::doctor::task::DoctorError;
 use crate::doctor::units::hex;
 
@@ -56,7 +56,15 @@ impl Run<'_> {
 
     /// Puts on record what stays a file: by its place alone, since people go on changing it.
     pub(super) async fn record_kept(&self, plan: &Plan) -> Result<(), DoctorError> {
-        let kept = plan.others.iter().filter(|other| other.fate == Fate::Kept);
+        let kept = plan
+            .others
+            .iter()
+            .filter(|other| other.fate != Fate::Ignored);
+        let program = if self.home.is_some() {
+            "openclaw"
+        } else {
+            "zeroclaw"
+        };
         let receipt = |other: &Other| {
             let path = escaped(&other.relative);
             // Of its size and place, not of its bytes: keys are among these files.
@@ -64,20 +72,27 @@ impl Run<'_> {
                 "{}\0{path}\0{}\0{}",
                 other.surface, other.files, other.bytes
             );
+            let (word, status) = match other.fate {
+                Fate::Discarded => ("discarded", SourceStatus::Discarded),
+                Fate::Kept | Fate::Ignored => ("kept", SourceStatus::Kept),
+            };
             SourceReceipt {
-                source_key: format!("{}:kept:{}:{path}", self.task.tag(), other.surface),
-                migration_kind: "zeroclaw.kept".to_owned(),
+                source_key: format!("{}:{word}:{}:{path}", self.task.tag(), other.surface),
+                migration_kind: format!("{program}.{word}"),
                 source_path: path,
                 target_table: "none".to_owned(),
                 source_sha256: hex(&Sha256::digest(told)),
                 source_size_bytes: i64::try_from(other.bytes).unwrap_or(i64::MAX),
                 total: KindCount::default(),
                 last_run_id: self.record.id.clone(),
-                status: SourceStatus::Kept,
+                status,
                 imported_at_ms: self.task.clock.now_ms(),
                 removed_source: false,
                 retired_path: None,
-                report_json: json!({ "surface": other.surface, "files": other.files }).to_string(),
+                report_json: json!({
+                    "surface": other.surface, "files": other.files, "reason": other.reason,
+                })
+                .to_string(),
             }
         };
         self.importer
@@ -142,9 +157,10 @@ impl Run<'_> {
     async fn finish_cut_off(&self) -> Result<Vec<SourceReceipt>, DoctorError> {
         let mut found = Vec::new();
         for mut receipt in self.importer.unmoved(&self.record.id).await? {
-            let stays = FORMATS.iter().any(|format| {
+            let stays = Format::all().any(|format| {
                 format.about().stays
-                    && receipt.migration_kind == format!("zeroclaw.{}", format.surface())
+                    && receipt.migration_kind
+                        == format!("{}.{}", format.program(), format.surface())
             }) || receipt.source_path.starts_with('/');
             if self.task.from.is_some() {
                 continue;

@@ -1,21 +1,15 @@
 //! Files that no reader takes: those the table knows, and those that nobody knows.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use walkdir::WalkDir;
-use zeroclaw::fs::{FsError, atomic, sidecars};
+use zeroclaw::fs::FsError;
 
-use super::{Other, Scan, matching};
-use crate::doctor::finding::{Finding, Level};
-use crate::doctor::names::{escaped, split_name};
+use super::rest::{Row, claim, take, unknown};
+use super::{Scan, matching};
+use crate::doctor::names::split_name;
 use crate::doctor::sources::zeroclaw::remains::REMAINS;
 use crate::doctor::sources::zeroclaw::surfaces::{OTHERS, PLACES, SESSION_FOLDERS};
-
-/// Entries looked at for files that nobody knows, at most: a root may be a whole home folder.
-const MAX_LOOKED_AT: usize = 20_000;
-/// Of those, named at most.
-const NAMED: usize = 5;
 
 /// What is this product's own below a root; a `/` at the end stands for all below.
 const OURS: &[&str] = &[
@@ -39,21 +33,14 @@ pub(super) fn find(root: &Path, scan: &mut Scan) -> Result<(), FsError> {
     for source in &scan.sources {
         claim(&source.relative, &mut claimed);
     }
-    for (surface, pattern, fate) in OTHERS.iter().chain(REMAINS) {
-        for relative in matching(root, pattern)? {
-            let (files, bytes) = measure(root, &relative, &claimed);
-            if files > 0 {
-                scan.others.push(Other {
-                    surface,
-                    relative: relative.clone(),
-                    fate: *fate,
-                    files,
-                    bytes,
-                });
-            }
-            claim(&relative, &mut claimed);
-        }
-    }
+    let rows = OTHERS.iter().chain(REMAINS);
+    let rows = rows.map(|(surface, pattern, fate)| Row {
+        surface,
+        pattern,
+        fate: *fate,
+        reason: None,
+    });
+    take(root, rows, &mut claimed, scan)?;
     // Of stores that could not be taken, findings speak.
     let stores = PLACES.iter().map(|place| place.pattern);
     let of_sessions = SESSION_FOLDERS.map(|folder| format!("{folder}/sessions.db"));
@@ -65,96 +52,22 @@ pub(super) fn find(root: &Path, scan: &mut Scan) -> Result<(), FsError> {
             claim(&relative, &mut claimed);
         }
     }
-    scan.findings.extend(unknown(root, &claimed));
-    Ok(())
-}
-
-/// A path, and the logs it would have as a database.
-fn claim(relative: &Path, claimed: &mut HashSet<PathBuf>) {
-    claimed.extend(sidecars(relative));
-    claimed.insert(relative.to_owned());
-}
-
-/// Files at or below a path that nobody else claims, and their size; links are not followed.
-fn measure(root: &Path, relative: &Path, claimed: &HashSet<PathBuf>) -> (u64, u64) {
-    let path = root.join(relative);
-    let is_free = |entry: &walkdir::DirEntry| {
-        let below = entry.path().strip_prefix(root);
-        entry.depth() == 0 || below.is_ok_and(|below| !claimed.contains(below))
-    };
-    if claimed.contains(relative) {
-        return (0, 0);
-    }
-    let entries = WalkDir::new(path).into_iter().filter_entry(is_free);
-    let files = entries
-        .filter_map(Result::ok)
-        .filter(|entry| !entry.file_type().is_dir());
-    files.fold((0, 0), |(files, bytes), entry| {
-        let size = entry.metadata().map_or(0, |meta| meta.len());
-        (files + 1, bytes + size)
-    })
-}
-
-/// What nobody knows may be anybody's: it is named once and left alone.
-fn unknown(root: &Path, claimed: &HashSet<PathBuf>) -> Option<Finding> {
-    let is_free = |entry: &walkdir::DirEntry| {
-        let below = entry.path().strip_prefix(root);
-        let is_session = SESSION_FOLDERS.iter().any(|folder| {
+    let is_session = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        SESSION_FOLDERS.iter().any(|folder| {
             let folder = root.join(folder);
-            let parent = entry.path().parent();
+            let parent = path.parent();
             parent == Some(&folder) || parent == Some(&folder.join("archive"))
-        }) && split_name(entry.file_name().as_encoded_bytes()).is_some();
-        below.is_ok_and(|below| !claimed.contains(below))
-            && !is_session
-            && !atomic::is_temp_name(entry.file_name())
+        }) && split_name(name.as_encoded_bytes()).is_some()
     };
-    let entries = WalkDir::new(root)
-        .min_depth(1)
-        .sort_by_file_name()
-        .into_iter()
-        .filter_entry(is_free)
-        .take(MAX_LOOKED_AT);
-    let mut looked_at = 0;
-    let mut files = Vec::new();
-    for entry in entries {
-        looked_at += 1;
-        if let Ok(entry) = entry
-            && !entry.file_type().is_dir()
-            && let Ok(below) = entry.path().strip_prefix(root)
-        {
-            files.push(escaped(below));
-        }
-    }
-    let first = files.first()?;
-    let more = match files.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let at_least = if looked_at == MAX_LOOKED_AT {
-        "at least "
-    } else {
-        ""
-    };
-    let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
-    let message = format!(
-        "{at_least}{} that no table of old or new formats knows: {}{more}; left alone",
-        match files.len() {
-            1 => "1 file".to_owned(),
-            several => format!("{several} files"),
-        },
-        named.join(", ")
-    );
-    let finding = Finding::new("unknown-files", Level::Advice, first, message);
-    Some(
-        finding.with_remedy(
-            "nothing, if they are yours; what an old program left there is not imported",
-        ),
-    )
+    scan.findings.extend(unknown(root, &claimed, is_session));
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::finding::Finding;
 
     #[test]
     fn what_nobody_knows_is_told_once_and_what_is_known_is_not_among_it() {

@@ -7,6 +7,7 @@ pub(crate) mod elements;
 pub(crate) mod lenient;
 pub(crate) mod lines;
 pub(crate) mod objects;
+pub(crate) mod openclaw;
 pub(crate) mod rows;
 pub(crate) mod sqlite;
 pub(crate) mod zeroclaw;

@@ -16,9 +16,13 @@ use super::staging::scratch;
 use super::verify::{self, Verified, need};
 use super::{PlanAction, PlanStep, capture, names};
 use crate::clock::Clock;
-use crate::db::{Access, Db, DbCopy, TaskMention, known_version};
+use crate::db::{Access, Db, DbCopy, known_version};
 use crate::fs::{FsError, Layout, fault, sidecars};
 use crate::model::{AgentId, AgentRecord, BackupKind, BackupRun, BackupStatus, CheckOutcome, Tier};
+
+pub use self::whole::Jobs;
+
+mod whole;
 
 /// An agent to be taken in.
 #[derive(Clone, Debug)]
@@ -40,18 +44,6 @@ pub struct AdoptJob {
     /// Everything of a whole agent's archive, its scheduled jobs so; `None` for its database and workspace alone.
     pub whole: Option<Jobs>,
 }
-
-/// What becomes of scheduled jobs that come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jobs {
-    /// They are off until somebody switches them on.
-    Off,
-    /// They are on where they were.
-    AsTheyWere,
-}
-
-/// Why a job that came back is off.
-const JOB_OFF: &str = "restored with its agent";
 
 impl AdoptJob {
     /// Where a member goes, relative to the root; `None` for what stays in the archive.
@@ -158,7 +150,7 @@ pub async fn adopt(
     if job.whole.is_some() {
         journal.lives(Life::Restore {
             agent: job.name.clone(),
-            mentions: mentions(job, &verified.manifest),
+            mentions: whole::mentions(job, &verified.manifest),
         });
     }
     journal.register = Some(Box::new(Register {
@@ -188,21 +180,6 @@ pub fn unfinished_adoption(layout: &Layout, id: &str) -> Result<Option<AgentReco
         .filter(|_| journal.phase == Phase::Swapping);
     let register = register.filter(|it| it.run.manifest_json == manifest_note(id));
     Ok(register.map(|it| it.agent))
-}
-
-/// The tasks of others that name the agent, by the name it gets.
-fn mentions(job: &AdoptJob, manifest: &Manifest) -> Vec<TaskMention> {
-    let mentions = manifest.mentions.iter().cloned();
-    let (old, new) = (format!("\"{}\"", job.agent), format!("\"{}\"", job.name));
-    mentions
-        .map(|mention| TaskMention {
-            // Names have no character that JSON writes in another way.
-            caller_chain_json: mention
-                .caller_chain_json
-                .map(|chain| chain.replace(&old, &new)),
-            ..mention
-        })
-        .collect()
 }
 
 /// The database alone, and the workspace as one folder: there is nothing in its place. Of a whole agent the folders of
@@ -274,7 +251,7 @@ async fn stage(job: &AdoptJob, verified: &Verified) -> Result<AgentRecord, Backu
     let path = staged(&job.layout, &job.id, &job.database());
     settle(job, manifest, &path).await?;
     if let Some(jobs) = job.whole {
-        settle_rows(job, jobs).await?;
+        whole::settle_rows(job, jobs).await?;
     }
     let came = match &global {
         Some(global) if job.whole.is_none() => registered(job, global).await?,
@@ -303,27 +280,6 @@ async fn stage(job: &AdoptJob, verified: &Verified) -> Result<AgentRecord, Backu
         size_bytes: i64::try_from(bytes.len()).ok(),
         ..came
     })
-}
-
-/// Renames and migrates the rows of the control plane, and switches its jobs off where that is wanted.
-async fn settle_rows(job: &AdoptJob, jobs: Jobs) -> Result<(), BackupError> {
-    let path = staged(&job.layout, &job.id, names::GLOBAL_DB);
-    let access = life::access(&job.layout, job.now_ms);
-    let rows = Db::open(&path, &Tier::Global, Access::Write(access)).await?;
-    let settled = async {
-        if job.name != job.agent {
-            rows.rename_agent(&job.agent, &job.name, job.database())
-                .await?;
-        }
-        match jobs {
-            Jobs::Off => rows.disable_jobs(JOB_OFF).await,
-            Jobs::AsTheyWere => Ok(()),
-        }
-    };
-    let settled = settled.await;
-    rows.close().await;
-    settled?;
-    synced(&path)
 }
 
 /// Renames, migrates and checks the unpacked database; afterwards the file is whole without a log.

@@ -17,22 +17,23 @@ pub use self::carry::{copy_belongings, give_tier, put_belongings};
 
 mod carry;
 
-/// Tables whose rows are an agent's: those of `agent_id`, parents before what hangs on them.
-pub const OWNED: [&str; 8] = [
-    "agent_databases",
-    "task_runs",
-    "cron_jobs",
-    "acp_sessions",
-    "diagnostic_events",
-    "audit_events",
-    "delivery_queue_entries",
-    "commitments",
+/// Tables whose rows are an agent's, with the column that says whose: parents before what hangs on them.
+pub const OWNED: [(&str, &str); 8] = [
+    ("agent_databases", "agent_id"),
+    ("task_runs", "agent_id"),
+    ("cron_jobs", "agent_id"),
+    ("acp_sessions", "agent_id"),
+    ("diagnostic_events", "agent_id"),
+    ("audit_events", "agent_id"),
+    ("delivery_queue_entries", "agent_id"),
+    ("commitments", "agent_id"),
 ];
 
-/// Tables whose rows are the root's own history and stay when an agent goes: only its name is taken out of them.
+/// Tables whose rows are the root's own history and stay when an agent goes, with the column that names it, which may be
+/// empty, and their key: only the name is taken out of them.
 ///
 /// What was spent was spent: a budget that forgets it would be a new one.
-pub const HISTORY: [&str; 1] = ["usage_costs"];
+pub const HISTORY: [(&str, &str, &str); 1] = [("usage_costs", "agent_id", "cost_id")];
 
 /// Tables whose rows hang on a task, by `task_id`.
 pub const OF_TASKS: [&str; 4] = [
@@ -127,8 +128,8 @@ impl Db {
         let (old, new) = (old.clone(), new.clone());
         self.write(move |tx| {
             Box::pin(async move {
-                for table in OWNED.iter().chain(&HISTORY) {
-                    let sql = format!("UPDATE {table} SET agent_id = ?2 WHERE agent_id = ?1");
+                for (table, column) in naming() {
+                    let sql = format!("UPDATE {table} SET {column} = ?2 WHERE {column} = ?1");
                     change(tx, sql, &old, Some(&new)).await?;
                 }
                 sqlx::query("UPDATE agent_databases SET path = ?2 WHERE agent_id = ?1")
@@ -152,13 +153,13 @@ impl Db {
         let agent = agent.clone();
         self.write(move |tx| {
             Box::pin(async move {
-                for table in HISTORY {
-                    let sql = format!("UPDATE {table} SET agent_id = NULL WHERE agent_id = ?1");
+                for (table, column, _) in HISTORY {
+                    let sql = format!("UPDATE {table} SET {column} = NULL WHERE {column} = ?1");
                     change(tx, sql, &agent, None).await?;
                 }
                 // What hangs on a task goes with it.
-                for table in OWNED.iter().rev() {
-                    let sql = format!("DELETE FROM {table} WHERE agent_id = ?1");
+                for (table, column) in OWNED.iter().rev() {
+                    let sql = format!("DELETE FROM {table} WHERE {column} = ?1");
                     change(tx, sql, &agent, None).await?;
                 }
                 name_anew(tx, &agent, None).await
@@ -188,12 +189,17 @@ impl Db {
     }
 }
 
+/// Every table with a column that names an agent.
+fn naming() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let history = HISTORY.iter().map(|(table, column, _)| (*table, *column));
+    OWNED.into_iter().chain(history)
+}
+
 /// Every table that may hold something of an agent, with the condition for its rows.
 fn tables(schema: &str) -> impl Iterator<Item = (&'static str, String)> {
     let of_tasks =
         format!("task_id IN (SELECT task_id FROM {schema}.task_runs WHERE agent_id = ?1)");
-    let owned = OWNED.iter().chain(&HISTORY);
-    let owned = owned.map(|table| (*table, "agent_id = ?1".to_owned()));
+    let owned = naming().map(|(table, column)| (table, format!("{column} = ?1")));
     owned.chain(OF_TASKS.iter().map(move |table| (*table, of_tasks.clone())))
 }
 

@@ -95,7 +95,7 @@ pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
-    SessionScope, SessionStatus,
+    SessionRoute, SessionScope, SessionStatus,
 };
 pub use stats::{
     CompactRefusal, FolderStats, KindStats, RootCompacted, RootStats, TableStats, TierCompacted,

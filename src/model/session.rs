@@ -154,6 +154,19 @@ impl SessionRecord {
     }
 }
 
+/// Which session a key leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRoute {
+    /// The key.
+    pub session_key: String,
+    /// The session.
+    pub session_id: String,
+    /// When it came to lead there.
+    pub updated_at_ms: i64,
+    /// What its origin said of the session beside, as JSON text.
+    pub entry_json: Option<String>,
+}
+
 /// A conversation partner, typed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {

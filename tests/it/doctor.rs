@@ -18,6 +18,7 @@ mod knowledge;
 mod markdown;
 mod messages;
 mod modes;
+mod openclaw;
 mod owners;
 mod progress;
 mod race;

@@ -1,5 +1,6 @@
 //! The fixtures themselves: what is committed equals its recipe, and the tools that compare can fail.
 
+mod openclaw;
 mod recipes;
 
 use std::collections::BTreeSet;

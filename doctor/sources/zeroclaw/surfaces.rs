@@ -4,6 +4,8 @@
 //! oldest generation first, since order is history; jobs and memories newest first, since the newest
 //! word holds.
 
+use crate::doctor::sources::openclaw::surfaces::{KINDS, Kind};
+
 /// A format this release reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Format {
@@ -51,10 +53,12 @@ pub(crate) enum Format {
     CacheDb,
     /// `memory.db`, the empty probe of the old program's self-test.
     SelfTestDb,
+    /// Of another program.
+    OpenClaw(Kind),
 }
 
-/// All formats this release reads.
-pub(crate) const FORMATS: &[Format] = &[
+/// All formats of this program that this release reads.
+const FORMATS: &[Format] = &[
     Format::SessionsDb,
     Format::SessionLines,
     Format::ArchivedSessionLines,
@@ -156,6 +160,21 @@ impl Format {
             Self::Cache => discarded("caches", Plain, "a cache, which is no state"),
             Self::CacheDb => discarded("cache-databases", Database, "a cache, which is no state"),
             Self::SelfTestDb => discarded("self-test", Database, "the empty probe of a self-test"),
+            Self::OpenClaw(kind) => kind.about(),
+        }
+    }
+
+    /// All formats, those of other programs too.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let others = KINDS.iter().copied().map(Self::OpenClaw);
+        FORMATS.iter().copied().chain(others)
+    }
+
+    /// The program whose format it is.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Self::OpenClaw(_) => "openclaw",
+            _ => "zeroclaw",
         }
     }
 
@@ -335,6 +354,8 @@ pub(crate) enum Fate {
     Kept,
     /// No state: caches, logs, locks.
     Ignored,
+    /// State that must not, or need not, come along; a receipt says so.
+    Discarded,
 }
 
 /// Known files and folders that no reader takes: name of the surface, pattern, fate.

@@ -95,11 +95,10 @@ pub async fn put_belongings(
     let mut conn = attached(global, from).await?;
     let put = async {
         copy(&mut conn, agent, "ON CONFLICT DO NOTHING").await?;
-        for table in HISTORY {
-            let key = key_of(table);
+        for (table, column, key) in HISTORY {
             let sql = format!(
-                "UPDATE main.{table} SET agent_id = ?1
-                 WHERE agent_id IS NULL AND {key} IN (SELECT {key} FROM other.{table} WHERE agent_id = ?1)"
+                "UPDATE main.{table} SET {column} = ?1
+                 WHERE {column} IS NULL AND {key} IN (SELECT {key} FROM other.{table} WHERE {column} = ?1)"
             );
             change(&mut conn, sql, agent, None).await?;
         }
@@ -110,12 +109,6 @@ pub async fn put_belongings(
     };
     let put = put.await;
     finish(conn, global, put).await
-}
-
-/// Key of a table of [`HISTORY`].
-fn key_of(table: &str) -> &'static str {
-    debug_assert_eq!(table, "usage_costs", "its key stands here");
-    "cost_id"
 }
 
 /// Puts a name back into a task of another, where the task is as the name left it.

@@ -10,6 +10,7 @@ pub mod memory;
 pub mod memory_index;
 pub mod parent_stream;
 pub mod receipt;
+pub mod route;
 pub mod search;
 pub mod session;
 pub mod session_change;

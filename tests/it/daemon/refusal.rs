@@ -100,3 +100,27 @@ fn c26_state_that_waits_is_named_and_what_is_left_over_is_not_in_the_way() {
     let log = std::fs::read_to_string(sandbox.home().join("daemon.log")).unwrap();
     assert_eq!(log.matches("still there").count(), 1, "{log}");
 }
+
+#[test]
+fn beside_a_daemon_an_agent_is_retired_through_it_and_not_renamed_or_deleted() {
+    let sandbox = fresh();
+    sandbox.zeroclaw(&["agents", "create", "atlas"]).exits(0);
+    let host = Host::start(&sandbox);
+    let pid = format!("kill {}", host.pid());
+
+    for args in [
+        &["agents", "rename", "atlas", "birch"][..],
+        &["agents", "rename", "atlas", "birch", "--dry-run"],
+        &["agents", "delete", "atlas", "--dry-run"],
+        &["agents", "delete", "atlas", "--yes"],
+    ] {
+        sandbox.zeroclaw(args).exits(4).complains(&pid);
+    }
+    sandbox.zeroclaw(&["agents", "retire", "atlas"]).exits(0);
+    let mut caller = host.caller();
+    let atlas = caller.call("agents.show", json!({"agent": "atlas"}));
+    assert_eq!(atlas.unwrap()["status"], "retired");
+    sandbox.zeroclaw(&["agents", "activate", "atlas"]).exits(0);
+
+    host.stop();
+}

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use super::home::{global, traces};
 use crate::support::dump::{Skip, logical_dump};
@@ -13,20 +15,28 @@ use crate::support::sqlite::{change, number, rows};
 
 const NAMES: [&str; 5] = ["atlas", "birch", "ceto", "delos", "elm"];
 /// Steps of a run: enough that each kind comes several times.
-const STEPS: u32 = 40;
-/// Where a step may be killed; most are of one kind of step, and a step that does not come there is not killed.
-const POINTS: [&str; 18] = [
+const STEPS: u32 = 30;
+/// Where a renaming may be killed, and its recovery.
+const RENAMING: [&str; 6] = [
     "rename.journalled",
     "rename.moved",
     "rename.copies",
     "rename.tier",
     "rename.rows",
+    "restore.cleared",
+];
+/// Where a deletion may.
+const DELETING: [&str; 7] = [
     "backup.captured",
     "backup.packed",
     "delete.journalled",
     "delete.rows",
     "delete.folder",
     "delete.folder:2",
+    "restore.cleared",
+];
+/// Where a restore may.
+const RESTORING: [&str; 7] = [
     "adopt.staging",
     "adopt.staged",
     "adopt.journalled",
@@ -35,6 +45,8 @@ const POINTS: [&str; 18] = [
     "restore.registered",
     "restore.cleared",
 ];
+/// A kill that comes whenever it comes does so within this time: longer than a step takes on an idle machine.
+const LONGEST_MS: u64 = 150;
 /// Tables that name an agent, in which these agents have rows.
 const TABLES: [&str; 5] = [
     "agent_databases",
@@ -93,10 +105,14 @@ impl Model {
             .filter(|name| !self.agents.contains_key(name))
             .collect();
         let there: Vec<_> = self.agents.keys().copied().collect();
-        match rng.below(4) {
+        let kind = match free.is_empty() {
+            true => 1,
+            false => rng.below(4),
+        };
+        match kind {
             0 if !there.is_empty() && !free.is_empty() => {
                 let (old, new) = (pick(rng, &there), pick(rng, &free));
-                let what = attempt(home, rng, &["agents", "rename", old, new]);
+                let what = attempt(home, rng, &RENAMING, &["agents", "rename", old, new]);
                 if is_there(home, new) {
                     let said = self.agents.remove(old).unwrap();
                     self.agents.insert(new, said);
@@ -106,7 +122,7 @@ impl Model {
             1 if !there.is_empty() => {
                 let name = pick(rng, &there);
                 let known = archives_of(home);
-                let what = attempt(home, rng, &["agents", "delete", name, "--yes"]);
+                let what = attempt(home, rng, &DELETING, &["agents", "delete", name, "--yes"]);
                 if !is_there(home, name) {
                     let said = self.agents.remove(name).unwrap();
                     let new = archives_of(home).into_iter();
@@ -129,21 +145,20 @@ impl Model {
                     "--enable-cron",
                     "--yes",
                 ];
-                let what = attempt(home, rng, &args);
+                let what = attempt(home, rng, &RESTORING, &args);
                 if is_there(home, name) {
                     let (_, _, said) = self.archives.remove(at);
                     self.agents.insert(name, said);
                 }
                 what
             }
-            _ if !free.is_empty() => {
+            _ => {
                 let name = pick(rng, &free);
                 home.zeroclaw(&["agents", "create", name]).exits(0);
                 self.fill(home, name);
                 self.agents.insert(name, said_of(&home.root(), name));
                 format!("create {name}")
             }
-            _ => "nothing".to_owned(),
         }
     }
 
@@ -213,22 +228,33 @@ fn pick<'a>(rng: &mut Rng, from: &[&'a str]) -> &'a str {
     from[usize::try_from(rng.below(from.len() as u64)).unwrap()]
 }
 
-/// Runs a step that may be killed, and the recovery likewise.
-fn attempt(home: &Sandbox, rng: &mut Rng, args: &[&str]) -> String {
+/// Runs a step that may be killed at a point or whenever it comes, and the recovery likewise.
+fn attempt(home: &Sandbox, rng: &mut Rng, points: &[&str], args: &[&str]) -> String {
     let mut what = args[1..].join(" ");
     for args in [args, &["agents", "list"]] {
         let mut command = home.command(args);
-        if rng.below(3) > 0 {
-            let point = pick(rng, &POINTS);
-            command.env("ZEROCLAW_FAULT", point);
-            let ran = Ran::of(command);
-            if ran.code().is_none() {
-                what.push_str(&format!(", killed at {point}"));
-                continue;
+        match rng.below(4) {
+            0 => {
+                Ran::of(command).exits(0);
             }
-            assert_eq!(ran.code(), Some(0), "{}", ran.told());
-        } else {
-            Ran::of(command).exits(0);
+            1 => {
+                let after = Duration::from_millis(rng.below(LONGEST_MS));
+                let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+                let mut child = quiet.spawn().unwrap();
+                std::thread::sleep(after);
+                child.kill().unwrap();
+                child.wait().unwrap();
+                what.push_str(&format!(", killed after {after:?}"));
+            }
+            _ => {
+                let point = pick(rng, points);
+                command.env("ZEROCLAW_FAULT", point);
+                let ran = Ran::of(command);
+                match ran.code() {
+                    None => what.push_str(&format!(", killed at {point}")),
+                    code => assert_eq!(code, Some(0), "{}", ran.told()),
+                }
+            }
         }
     }
     home.zeroclaw(&["agents", "list"]).exits(0);

@@ -5,7 +5,7 @@ use zeroclaw::db::{HISTORY, OF_TASKS, OWNED};
 use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::{change, rows};
 
-/// Columns that hold an agent's name in another way than `agent_id` of its own row; see `src/db/belongings.rs`.
+/// Columns that hold an agent's name in another way; see `src/db/belongings.rs`.
 const OTHERWISE: [&str; 3] = [
     // Always empty in this tier.
     "schema_meta.agent_id",
@@ -22,8 +22,12 @@ fn unknown(home: &Sandbox) -> Vec<String> {
          WHERE t.schema = 'main' AND t.type = 'table'
            AND (c.name LIKE '%agent%' OR c.name LIKE '%caller%' OR c.name LIKE 'originator%')",
     );
-    let owned = OWNED.iter().chain(&HISTORY);
-    let known: Vec<String> = owned.map(|table| format!("{table}.agent_id")).collect();
+    let owned = OWNED.iter().map(|(table, column)| (table, column));
+    let history = HISTORY.iter().map(|(table, column, _)| (table, column));
+    let known: Vec<String> = owned
+        .chain(history)
+        .map(|(table, column)| format!("{table}.{column}"))
+        .collect();
     let columns = columns.into_iter().map(|row| row[0].clone());
     let columns =
         columns.filter(|name| !known.contains(name) && !OTHERWISE.contains(&name.as_str()));
@@ -32,9 +36,9 @@ fn unknown(home: &Sandbox) -> Vec<String> {
         "SELECT t.name, f.\"table\" FROM pragma_table_list t, pragma_foreign_key_list(t.name) f
          WHERE t.schema = 'main' AND t.type = 'table'",
     );
-    let below = below
-        .into_iter()
-        .filter(|row| OWNED.contains(&row[1].as_str()) && !OF_TASKS.contains(&row[0].as_str()));
+    let below = below.into_iter().filter(|row| {
+        OWNED.iter().any(|(table, _)| *table == row[1]) && !OF_TASKS.contains(&row[0].as_str())
+    });
     columns.chain(below.map(|row| row[0].clone())).collect()
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod every_table;
 pub(crate) mod expect;
 pub(crate) mod inhabited;
 pub(crate) mod legacy;
+pub(crate) mod openclaw;
 pub(crate) mod process;
 pub(crate) mod recipe;
 pub(crate) mod rng;
