@@ -111,8 +111,12 @@ const GLOBAL: &[(&str, &str)] = &[
         include_str!("../../migrations/global/0020_views.sql"),
     ),
     (
+        "pairing",
+        include_str!("../../migrations/global/0021_pairing.sql"),
+    ),
+    (
         "media",
-        include_str!("../../migrations/global/0021_media.sql"),
+        include_str!("../../migrations/global/0022_media.sql"),
     ),
 ];
 

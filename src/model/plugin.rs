@@ -1,6 +1,6 @@
 //! What plugins keep, where they may answer, and which are installed.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Most bytes of one value of a plugin, as JSON text: 1 MiB.
@@ -38,11 +38,6 @@ pub enum NamespaceKind {
     Cache,
 }
 
-/// A value that is there, also where it is JSON's `null`: only a field that is missing is none.
-fn also_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
 /// A value under a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PluginEntry {
@@ -55,8 +50,8 @@ pub struct PluginEntry {
     /// The value; not in listings that leave values out.
     #[serde(
         default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "also_null"
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
     )]
     pub value: Option<Value>,
     /// Grows with each write of the key.
@@ -85,8 +80,8 @@ pub struct PluginBlobEntry {
     /// What is said of it; not in listings that leave values out.
     #[serde(
         default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "also_null"
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
     )]
     pub metadata: Option<Value>,
     /// Bytes of the key, the blob and what is said of it.

@@ -15,6 +15,7 @@ pub mod backup;
 mod branch;
 mod cache;
 mod changes;
+mod channel_pairing;
 mod check;
 mod checkpoint;
 mod claim;
@@ -37,6 +38,7 @@ mod media;
 mod memory;
 mod memory_index;
 mod open;
+mod pairing;
 mod parent_stream;
 mod plugin;
 mod query;
@@ -72,6 +74,7 @@ pub use delivery::{
     Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,
     SendFailure, SendLimits,
 };
+pub use device::Revoked;
 pub use error::ServiceError;
 pub use flow::{
     FlowClaim, FlowClaimInfo, FlowClaimed, FlowOverview, FlowStep, FlowSweep, Flows, NewFlowEvent,
@@ -106,7 +109,7 @@ pub use task_ledger::{
 };
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
-pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, VfsPart, VfsRemoved, WriteMode};
 pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskDesk, TaskWorker, Worker};
 
 pub use crate::clock::Clock;

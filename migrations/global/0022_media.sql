@@ -1,4 +1,4 @@
--- 0021: media that channels brought or agents sent, and skills on their way in.
+-- 0022: media that channels brought or agents sent, and skills on their way in.
 
 -- Why: pictures, voice and files that came through channels or are to leave by them, kept where a backup finds them.
 -- Written by: channels, import. Rows leave: by `[state.media]` retention, oldest first, or by name; never one that an
