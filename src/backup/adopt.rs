@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::BackupError;
 use super::journal::{Journal, Phase, Register, Swap, exists, staged};
+use super::life::{self, Life};
 use super::manifest::{MANIFEST_NAME, Manifest, Member, Scope};
 use super::restore::{global_path, refuse_links, roll_forward, synced};
 use super::seal::Key;
@@ -15,7 +16,7 @@ use super::staging::scratch;
 use super::verify::{self, Verified, need};
 use super::{PlanAction, PlanStep, capture, names};
 use crate::clock::Clock;
-use crate::db::{Access, Db, DbCopy, Durability, Release, WriteAccess, known_version};
+use crate::db::{Access, Db, DbCopy, TaskMention, known_version};
 use crate::fs::{FsError, Layout, fault, sidecars};
 use crate::model::{AgentId, AgentRecord, BackupKind, BackupRun, BackupStatus, CheckOutcome, Tier};
 
@@ -36,7 +37,21 @@ pub struct AdoptJob {
     pub agent: AgentId,
     /// Its name in the root.
     pub name: AgentId,
+    /// Everything of a whole agent's archive, its scheduled jobs so; `None` for its database and workspace alone.
+    pub whole: Option<Jobs>,
 }
+
+/// What becomes of scheduled jobs that come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jobs {
+    /// They are off until somebody switches them on.
+    Off,
+    /// They are on where they were.
+    AsTheyWere,
+}
+
+/// Why a job that came back is off.
+const JOB_OFF: &str = "restored with its agent";
 
 impl AdoptJob {
     /// Where a member goes, relative to the root; `None` for what stays in the archive.
@@ -44,10 +59,15 @@ impl AdoptJob {
         if member.agent_id.as_ref() == Some(&self.agent) {
             return Some(self.database());
         }
-        let below = member
-            .archive_path
-            .strip_prefix(&names::workspace_prefix(&self.agent))?;
-        Some(names::workspace_prefix(&self.name) + below)
+        let starts = |agent: &AgentId| match self.whole {
+            Some(_) => names::of_whole_agent(agent),
+            None => vec![names::workspace_prefix(agent)],
+        };
+        let places = starts(&self.agent).into_iter().zip(starts(&self.name));
+        places.into_iter().find_map(|(from, to)| {
+            let below = member.archive_path.strip_prefix(&from)?;
+            Some(to + below)
+        })
     }
 
     fn database(&self) -> String {
@@ -89,6 +109,12 @@ pub fn plan_adopt(job: &AdoptJob, manifest: &Manifest) -> Result<Vec<PlanStep>, 
         });
     }
     let workspace = job.layout.workspace(job.name.as_str());
+    for start in names::of_whole_agent(&job.name) {
+        let place = job.layout.root().join(start.trim_end_matches('/'));
+        if job.whole.is_some() && exists(&place) {
+            return Err(BackupError::Exists { path: place });
+        }
+    }
     if steps.len() > 1 && exists(&workspace) && !is_empty(&workspace) {
         return Err(BackupError::Exists { path: workspace });
     }
@@ -129,6 +155,12 @@ pub async fn adopt(
     };
     fault("adopt.staged");
     journal.swaps = swaps(job, plan);
+    if job.whole.is_some() {
+        journal.lives(Life::Restore {
+            agent: job.name.clone(),
+            mentions: mentions(job, &verified.manifest),
+        });
+    }
     journal.register = Some(Box::new(Register {
         agent: record.clone(),
         run: run_of(job, verified),
@@ -158,8 +190,35 @@ pub fn unfinished_adoption(layout: &Layout, id: &str) -> Result<Option<AgentReco
     Ok(register.map(|it| it.agent))
 }
 
-/// The database alone, and the workspace as one folder: there is nothing in its place.
+/// The tasks of others that name the agent, by the name it gets.
+fn mentions(job: &AdoptJob, manifest: &Manifest) -> Vec<TaskMention> {
+    let mentions = manifest.mentions.iter().cloned();
+    let (old, new) = (format!("\"{}\"", job.agent), format!("\"{}\"", job.name));
+    mentions
+        .map(|mention| TaskMention {
+            // Names have no character that JSON writes in another way.
+            caller_chain_json: mention
+                .caller_chain_json
+                .map(|chain| chain.replace(&old, &new)),
+            ..mention
+        })
+        .collect()
+}
+
+/// The database alone, and the workspace as one folder: there is nothing in its place. Of a whole agent the folders of
+/// all that is its.
 fn swaps(job: &AdoptJob, plan: &[PlanStep]) -> Vec<Swap> {
+    if job.whole.is_some() {
+        let starts = names::of_whole_agent(&job.name).into_iter();
+        let starts = starts.filter(|start| plan.iter().any(|step| step.path.starts_with(start)));
+        return starts
+            .map(|start| Swap {
+                path: start.trim_end_matches('/').to_owned(),
+                has_new: true,
+                is_database: false,
+            })
+            .collect();
+    }
     let mut swaps = vec![Swap {
         path: job.database(),
         has_new: true,
@@ -193,6 +252,8 @@ async fn stage(job: &AdoptJob, verified: &Verified) -> Result<AgentRecord, Backu
     // The row of an agent in a whole archive is read from the control plane, which then stays in the staging folder.
     let global = match manifest.scope {
         Scope::Root => Some(global_path(manifest)?),
+        // Of a whole agent it stays there too, until its rows have gone where they belong.
+        Scope::Agent if job.whole.is_some() => Some(global_path(manifest)?),
         Scope::Agent => None,
     };
     let (job_, global_) = (job.clone(), global.clone());
@@ -212,23 +273,57 @@ async fn stage(job: &AdoptJob, verified: &Verified) -> Result<AgentRecord, Backu
     fault("adopt.unpacked");
     let path = staged(&job.layout, &job.id, &job.database());
     settle(job, manifest, &path).await?;
+    if let Some(jobs) = job.whole {
+        settle_rows(job, jobs).await?;
+    }
     let came = match &global {
-        Some(global) => registered(job, global).await?,
-        None => manifest.agent.clone(),
+        Some(global) if job.whole.is_none() => registered(job, global).await?,
+        _ => manifest.agent.clone(),
     };
     let came = came.ok_or_else(|| BackupError::NoAgent {
         archive: job.archive.clone(),
         agent: job.agent.clone(),
     })?;
+    let came = AgentRecord {
+        path: job.database(),
+        schema_version: known_version(&job.tier()),
+        ..came
+    };
+    if job.whole.is_some() {
+        // It is as it was.
+        return Ok(AgentRecord {
+            agent_id: job.name.clone(),
+            ..came
+        });
+    }
     let bytes = std::fs::metadata(&path).map_err(FsError::at("look at", &path))?;
     Ok(AgentRecord {
         agent_id: job.name.clone(),
-        path: job.database(),
-        schema_version: known_version(&job.tier()),
         last_seen_at_ms: job.now_ms,
         size_bytes: i64::try_from(bytes.len()).ok(),
         ..came
     })
+}
+
+/// Renames and migrates the rows of the control plane, and switches its jobs off where that is wanted.
+async fn settle_rows(job: &AdoptJob, jobs: Jobs) -> Result<(), BackupError> {
+    let path = staged(&job.layout, &job.id, names::GLOBAL_DB);
+    let access = life::access(&job.layout, job.now_ms);
+    let rows = Db::open(&path, &Tier::Global, Access::Write(access)).await?;
+    let settled = async {
+        if job.name != job.agent {
+            rows.rename_agent(&job.agent, &job.name, job.database())
+                .await?;
+        }
+        match jobs {
+            Jobs::Off => rows.disable_jobs(JOB_OFF).await,
+            Jobs::AsTheyWere => Ok(()),
+        }
+    };
+    let settled = settled.await;
+    rows.close().await;
+    settled?;
+    synced(&path)
 }
 
 /// Renames, migrates and checks the unpacked database; afterwards the file is whole without a log.
@@ -240,14 +335,7 @@ async fn settle(job: &AdoptJob, manifest: &Manifest, path: &Path) -> Result<(), 
     };
     copy.close().await?;
     renamed?;
-    let access = WriteAccess {
-        durability: Durability::Full,
-        release: Release {
-            app_version: env!("CARGO_PKG_VERSION"),
-            now_ms: job.now_ms,
-        },
-        migrate_lock: job.layout.migrate_lock(),
-    };
+    let access = life::access(&job.layout, job.now_ms);
     let db = Db::open(path, &job.tier(), Access::Write(access)).await?;
     db.close().await;
     // The last to close folds the log in.
@@ -331,6 +419,7 @@ pub(super) async fn rehearse(
         layout,
         agent: agent.clone(),
         name: agent.clone(),
+        whole: verified.manifest.is_whole_agent().then_some(Jobs::Off),
     };
     stage(&job, verified).await.map(drop)
 }

@@ -6,7 +6,9 @@ use std::time::Instant;
 use super::BackupError;
 use super::capture::{self, OwnTier};
 use super::gather;
-use super::manifest::{FORMAT_VERSION, Manifest, Member, MemberKind, Role, Scope};
+use super::life;
+use super::manifest::{FIRST_VERSION, FORMAT_VERSION, Manifest, Member, MemberKind, Role, Scope};
+use super::names;
 use super::pack::{pack, pack_sealed};
 use super::scrub;
 use super::seal::Seal;
@@ -14,6 +16,7 @@ use super::staging::{Contents, Staging};
 use super::verify;
 use super::walk::{self, Found, Search};
 use crate::clock::{rfc3339, utc_stamp};
+use crate::db::{Db, TaskMention, WriteAccess, copy_belongings};
 use crate::fs::fault;
 use crate::fs::layout::{AGENT_ARCHIVE_PREFIX, ARCHIVE_PREFIX, ARCHIVE_SUFFIX, SEALED_SUFFIX};
 use crate::fs::{FsError, FsErrorKind, Layout, atomic, space};
@@ -45,6 +48,8 @@ pub struct BackupJob {
     pub extra: Vec<PathBuf>,
     /// This agent alone, by its row in the registry; `None` for the whole root.
     pub agent: Option<AgentRecord>,
+    /// Everything that is that agent's: its rows of the control plane, which nobody writes now, and all of its folder.
+    pub is_whole: bool,
 }
 
 /// A backup that was made, or would be.
@@ -122,6 +127,7 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         None => capture::capture(&job.layout, &staging.tree()).await?,
     };
     fault("backup.captured");
+    let (tiers, mentions) = with_belongings(job, tiers, &staging).await?;
     let described = capture::describe(&tiers, &staging.tree(), job.with_secrets).await?;
     let (mut members, taken_out) = described;
     let mut found = outline.found;
@@ -129,7 +135,8 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
     found.left_out.extend(taken_out);
     let mut warnings = std::mem::take(&mut found.warnings);
     warnings.extend(what_stays(job));
-    let manifest = manifest(job, members, found);
+    let mut manifest = manifest(job, members, found);
+    manifest.mentions = mentions;
 
     let packed = staging.archive();
     let (bytes, proof) = write(job, &packed, &manifest, contents).await?;
@@ -147,6 +154,36 @@ pub async fn create(job: &BackupJob) -> Result<BackupDone, BackupError> {
         proof,
         warnings,
     })
+}
+
+/// Adds a control plane of a whole agent's rows alone to what was captured; gives the tasks of others that name it.
+async fn with_belongings(
+    job: &BackupJob,
+    mut tiers: Vec<OwnTier>,
+    staging: &Staging,
+) -> Result<(Vec<OwnTier>, Vec<TaskMention>), BackupError> {
+    let Some(agent) = job.agent.as_ref().filter(|_| job.is_whole) else {
+        return Ok((tiers, Vec::new()));
+    };
+    let id = &agent.agent_id;
+    let from = job.layout.global_db();
+    let target = staging.place(names::GLOBAL_DB)?;
+    let access = WriteAccess {
+        // Its own lock: the root's migrations have nothing to do with this copy.
+        migrate_lock: staging.tree().with_extension("lock"),
+        ..life::access(&job.layout, job.now_ms)
+    };
+    copy_belongings(&from, &target, id, access).await?;
+    let (_hold, look) = capture::look(&job.layout);
+    let global = Db::open(&from, &Tier::Global, look).await?;
+    let mentions = global.mentions(id).await;
+    global.close().await;
+    tiers.push(OwnTier {
+        tier: Tier::Global,
+        archive_path: names::GLOBAL_DB.to_owned(),
+        path: from,
+    });
+    Ok((tiers, mentions?))
 }
 
 /// What an archive without secrets holds although it may name some.
@@ -205,6 +242,7 @@ async fn walk_root(job: &BackupJob, tiers: &[OwnTier]) -> Result<Found, BackupEr
     let databases: Vec<PathBuf> = tiers.iter().map(|own| own.path.clone()).collect();
     let (with_secrets, include_workspace) = (job.with_secrets, job.include_workspace);
     let agent = job.agent.as_ref().map(|agent| agent.agent_id.clone());
+    let is_whole = job.is_whole;
     let walked = tokio::task::spawn_blocking(move || {
         let search = Search {
             layout: &layout,
@@ -213,7 +251,7 @@ async fn walk_root(job: &BackupJob, tiers: &[OwnTier]) -> Result<Found, BackupEr
             include_workspace,
         };
         match agent {
-            Some(agent) => walk::walk_agent(&search, &agent),
+            Some(agent) => walk::walk_agent(&search, &agent, is_whole),
             None => walk::walk(&search),
         }
     });
@@ -289,7 +327,10 @@ async fn write(
 fn manifest(job: &BackupJob, members: Vec<Member>, mut found: Found) -> Manifest {
     found.bound_left_out();
     Manifest {
-        format_version: FORMAT_VERSION,
+        format_version: match job.is_whole {
+            true => FORMAT_VERSION,
+            false => FIRST_VERSION,
+        },
         app_version: env!("CARGO_PKG_VERSION").to_owned(),
         id: job.id.clone(),
         created_at_ms: job.now_ms,
@@ -299,6 +340,7 @@ fn manifest(job: &BackupJob, members: Vec<Member>, mut found: Found) -> Manifest
             None => Scope::Root,
         },
         agent: job.agent.clone(),
+        mentions: Vec::new(),
         has_secrets: job.with_secrets,
         members,
         left_out: found.left_out,

@@ -3,13 +3,15 @@
 //! In phase `staging` nothing of the root was touched: the new files go, all is old. In phase `swapping` every new
 //! file is whole, synced and beside its place: the swap is taken to its end, all is new. The journal is written
 //! before the staging folder is made and removed after it is gone, so a root without a journal has nothing half done.
-//! An import is undone under the same journal, so that whoever opens the root next ends that too.
+//! An import is undone, and an agent renamed, deleted or restored, under the same journal, so that whoever opens the root
+//! next ends that too.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::BackupError;
+use super::life::Life;
 use super::undo::Undo;
 use crate::fs::{FsError, FsErrorKind, Layout, atomic, fault, sidecars};
 use crate::model::{AgentRecord, BackupRun};
@@ -18,6 +20,8 @@ use crate::model::{AgentRecord, BackupRun};
 const VERSION: u32 = 1;
 /// Version of the journal of an undone import, which a release that knows none must leave alone.
 const UNDO_VERSION: u32 = 2;
+/// Version of the journal of a step in an agent's life, likewise.
+const LIFE_VERSION: u32 = 3;
 
 /// A restore under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +38,9 @@ pub(super) struct Journal {
     /// What follows the swap when an import is undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) undo: Option<Box<Undo>>,
+    /// What follows the swap when an agent is renamed, deleted or restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) life: Option<Box<Life>>,
 }
 
 /// How far a restore came.
@@ -76,6 +83,7 @@ impl Journal {
             swaps: Vec::new(),
             register: None,
             undo: None,
+            life: None,
         }
     }
 
@@ -86,6 +94,21 @@ impl Journal {
             undo: Some(Box::new(undo)),
             ..Self::staging(id)
         }
+    }
+
+    /// A step in an agent's life that begins.
+    pub(super) fn living(id: &str, life: Life) -> Self {
+        Self {
+            version: LIFE_VERSION,
+            life: Some(Box::new(life)),
+            ..Self::staging(id)
+        }
+    }
+
+    /// Says what follows the swap in an agent's life.
+    pub(super) fn lives(&mut self, life: Life) {
+        self.version = LIFE_VERSION;
+        self.life = Some(Box::new(life));
     }
 
     /// Reads the journal of a root; `None` where no restore is unfinished.
@@ -102,9 +125,10 @@ impl Journal {
         };
         let journal: Self =
             serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
-        let known = match journal.undo {
-            Some(_) => UNDO_VERSION,
-            None => VERSION,
+        let known = match (&journal.undo, &journal.life) {
+            (None, None) => VERSION,
+            (Some(_), None) => UNDO_VERSION,
+            (_, Some(_)) => LIFE_VERSION,
         };
         if journal.version != known {
             let reason = format!("it has version {}", journal.version);

@@ -9,11 +9,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::names;
+use crate::db::TaskMention;
 use crate::fs::Layout;
 use crate::model::{AgentId, AgentRecord};
 
-/// Version of the format; a reader refuses a newer one.
-pub const FORMAT_VERSION: i64 = 1;
+/// Newest version of the format; a reader refuses a newer one.
+pub const FORMAT_VERSION: i64 = 2;
+/// Version of archives that a reader of the first one understands: all but those of a whole agent.
+pub(super) const FIRST_VERSION: i64 = 1;
+/// From here on an agent's archive may hold everything that is the agent's.
+const WHOLE_AGENT_VERSION: i64 = 2;
 /// Path of the manifest in an archive.
 pub const MANIFEST_NAME: &str = "manifest.json";
 /// Path of the manifest's digest, as `sha256sum -c` reads it.
@@ -53,6 +58,9 @@ pub struct Manifest {
     /// The agent's row in the registry it came from; only for [`Scope::Agent`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent: Option<AgentRecord>,
+    /// Tasks of others that name the agent; only for a whole one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub mentions: Vec<TaskMention>,
     /// Whether secrets were left in.
     pub has_secrets: bool,
     /// Every other member but the digest.
@@ -296,7 +304,14 @@ impl Manifest {
         Ok(())
     }
 
-    /// One agent's archive holds its database, its row, and nothing but its workspace besides.
+    /// Whether it holds everything of one agent: what the control plane has of it too.
+    #[must_use]
+    pub fn is_whole_agent(&self) -> bool {
+        let has_rows = || self.members.iter().any(|it| it.role == Some(Role::Global));
+        self.scope == Scope::Agent && self.format_version >= WHOLE_AGENT_VERSION && has_rows()
+    }
+
+    /// One agent's archive holds its database, its row, and nothing but its workspace besides, or everything that is its.
     fn check_scope(&self) -> Result<(), ManifestFault> {
         if self.scope == Scope::Root {
             return match &self.agent {
@@ -313,6 +328,10 @@ impl Manifest {
         let database = Layout::agent_db_relative(agent.agent_id.as_str());
         let database = database.to_string_lossy();
         let workspace = names::workspace_prefix(&agent.agent_id);
+        let everything = match self.is_whole_agent() {
+            true => names::of_whole_agent(&agent.agent_id),
+            false => Vec::new(),
+        };
         let mut has_database = false;
         for member in &self.members {
             let path = member.archive_path.as_str();
@@ -321,7 +340,10 @@ impl Manifest {
             let is_foreign = member.role == Some(Role::Foreign);
             let is_workspace = path.starts_with(&workspace)
                 && (is_foreign || member.kind == MemberKind::Workspace);
-            if !is_database && !is_workspace {
+            let is_its = everything.iter().any(|start| path.starts_with(start))
+                && (is_foreign || member.kind != MemberKind::Database);
+            let is_rows = !everything.is_empty() && member.role == Some(Role::Global);
+            if !is_database && !is_workspace && !is_its && !is_rows {
                 return Err(ManifestFault::bad(
                     path,
                     "has no place in an agent's archive",

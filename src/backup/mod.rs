@@ -15,6 +15,7 @@ mod gather;
 mod gzip;
 mod inventory;
 mod journal;
+mod life;
 mod manifest;
 mod names;
 mod pack;
@@ -29,15 +30,17 @@ mod verify;
 mod walk;
 mod watch;
 
-pub use adopt::{AdoptJob, adopt, plan_adopt, unfinished_adoption};
+pub use adopt::{AdoptJob, Jobs, adopt, plan_adopt, unfinished_adoption};
 pub use create::{BackupDone, BackupJob, Proof, create, plan};
 pub use error::BackupError;
 pub use inventory::{Archive, Contents, inventory, read_through};
+pub use life::{forget, odd_place, rename};
 pub use manifest::{
     DIGEST_NAME, FORMAT_VERSION, LeftOut, MANIFEST_NAME, Manifest, Member, MemberKind, Role, Scope,
 };
 pub use restore::{PlanAction, PlanStep, RestoreJob, plan_restore, recover, restore};
 pub use retention::{Dated, Decision, Rules, is_doubtful, is_given_name, keep};
+pub use scrub::sealed;
 pub use seal::{Encryption, Key, Seal, lines_of};
 pub use undo::{Place, UndoJob, plan_undo, undo, unfinished_undo};
 pub use verify::{Verified, rehearse, verify};

@@ -15,7 +15,7 @@ const MAX_PART_BYTES: usize = 255;
 /// Longest part of a foreign name shown, characters.
 const SHOWN: usize = 120;
 
-const GLOBAL_DB: &str = "state/state.sqlite";
+pub(super) const GLOBAL_DB: &str = "state/state.sqlite";
 
 /// Paths that belong to the machinery of a root, lower-case: they never travel. A trailing `/` means all below.
 const RESERVED: [&str; 9] = [
@@ -127,6 +127,14 @@ pub(super) fn fits(member: &Member) -> bool {
 /// How the paths of an agent's workspace begin.
 pub(super) fn workspace_prefix(agent: &AgentId) -> String {
     format!("agents/{agent}/workspace/")
+}
+
+/// How the paths of all that is an agent's begin: its folder, and the copies of its deleted sessions.
+pub(super) fn of_whole_agent(agent: &AgentId) -> Vec<String> {
+    vec![
+        format!("agents/{agent}/"),
+        format!("state/deleted/{agent}/"),
+    ]
 }
 
 /// Whether a path is of the form `agents/<id>/workspace/…`.

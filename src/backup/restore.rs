@@ -224,6 +224,10 @@ pub(super) async fn roll_forward(
     let swapped = tokio::task::spawn_blocking(move || moved.0.swap(&moved.1));
     swapped.await.map_err(|_| BackupError::Stopped)??;
     fault("restore.swapped");
+    // Before the registry: what the row of an agent came with is not all that is told of it afterwards.
+    if let Some(life) = journal.life.clone() {
+        life.finish(layout, &journal.id, now_ms).await?;
+    }
     if let Some(register) = journal.register.clone() {
         let access = WriteAccess {
             durability: Durability::Full,

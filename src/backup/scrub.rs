@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::BackupError;
 use super::manifest::LeftOut;
-use crate::db::{DbCopy, Erase, Erased};
+use crate::db::{DbCopy, Erase, Erased, Sealed};
 use crate::model::Tier;
 
 /// What happens to a table.
@@ -261,6 +261,25 @@ fn decisions(tier: &Tier) -> &'static [(&'static str, Decision)] {
         Tier::Global => GLOBAL,
         Tier::Agent(_) => AGENT,
     }
+}
+
+/// Dropped because a restore voids them anyway, not for what they say.
+const OPEN: [&str; 2] = ["state_leases", "flow_claims"];
+
+/// What may hold credentials: queries do not read what an archive without secrets does not hold.
+#[must_use]
+pub fn sealed(tier: &Tier) -> Vec<Sealed> {
+    let steps = steps(decisions(tier)).into_iter();
+    steps
+        .filter(|step| !OPEN.contains(&step.erase.table))
+        .map(|step| Sealed {
+            table: step.erase.table,
+            column: match step.erase.what {
+                Erased::Row => None,
+                Erased::Column(column) => Some(column),
+            },
+        })
+        .collect()
 }
 
 /// Makes a captured copy fit to travel: nothing of deleted rows in it, and no credentials unless they are wanted.

@@ -98,13 +98,18 @@ pub(super) fn walk(search: &Search<'_>) -> Found {
 }
 
 /// Walks one agent's folder, of which nothing but the workspace travels with it.
-pub(super) fn walk_agent(search: &Search<'_>, agent: &AgentId) -> Found {
+///
+/// * `is_whole`: everything does.
+pub(super) fn walk_agent(search: &Search<'_>, agent: &AgentId, is_whole: bool) -> Found {
     let folder = search.layout.agent_dir(agent.as_str());
     if !folder.exists() {
         // Its database lies elsewhere, and it has no workspace.
         return Found::default();
     }
     let mut found = walk_from(search, &folder);
+    if is_whole {
+        return found;
+    }
     let mut left_out = Vec::new();
     for files in [&mut found.files, &mut found.foreign] {
         files.retain(|file| {

@@ -114,6 +114,7 @@ mod tests {
     fn manifest(id: &str) -> Manifest {
         Manifest {
             format_version: FORMAT_VERSION,
+            mentions: Vec::new(),
             app_version: "0.0.0".to_owned(),
             id: id.to_owned(),
             created_at_ms: 0,

@@ -8,8 +8,11 @@ use super::carrier::change;
 use super::output::{Column, Fields, Table, or_dash, size, time};
 use super::{CliError, Context, Exit, ask};
 
+mod delete;
 mod export;
 mod import;
+mod rename;
+mod restore;
 mod service;
 
 /// Show and make agents, and move one from root to root
@@ -37,6 +40,35 @@ pub(crate) enum AgentsCommand {
     /// Its jobs stay off until `cron resume` switches each on.
     #[command(after_long_help = Exit::help_of(&[Exit::NotInitialised, Exit::Busy, Exit::NoSpace, Exit::NotFound]))]
     Activate(ShowArgs),
+    /// Give an agent another name
+    ///
+    /// Its folder with database and workspace, the copies of its deleted sessions, and everything the
+    /// control plane has of it: jobs, tasks, costs, logs. A kill at any moment leaves the old name, or
+    /// the new one once the next command has run. Keys of `config.toml` that name it are told, and
+    /// never changed. Refused while something under way needs it, and beside a daemon.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Rename(rename::RenameArgs),
+    /// Delete an agent; an archive has all of it
+    ///
+    /// First an archive is made and proved: database, workspace, copies of deleted sessions, and its
+    /// rows of the control plane. Then no row and no file names the agent any more; what it has cost
+    /// stays without its name. `agents restore` brings it back from the archive. Refused while something
+    /// under way needs it, and beside a daemon. Without --yes nothing is deleted.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Delete(delete::DeleteArgs),
     /// Write one agent to an archive, to be moved
     ///
     /// One compressed file of the format of backups, readable by you alone, with the agent's database
@@ -51,6 +83,22 @@ pub(crate) enum AgentsCommand {
         Exit::Refused,
     ]))]
     Export(export::ExportArgs),
+    /// Bring a deleted agent back from its archive
+    ///
+    /// All of it: database, workspace, copies of deleted sessions, tasks, jobs, logs, and its name in what
+    /// it has cost. Scheduled jobs come back switched off. The archive is proved first, a name that is
+    /// taken is refused, and a restore that is cut off leaves nothing or the whole agent. Without --yes
+    /// nothing is written.
+    #[command(after_long_help = Exit::help_of(&[
+        Exit::NotInitialised,
+        Exit::Busy,
+        Exit::NewerSchema,
+        Exit::Damaged,
+        Exit::NoSpace,
+        Exit::NotFound,
+        Exit::Refused,
+    ]))]
+    Restore(restore::RestoreArgs),
     /// Take one agent in from an archive
     ///
     /// From an archive of `agents export`, or with --agent from a backup. The archive is proved first.
@@ -90,7 +138,10 @@ impl AgentsCommand {
             Self::Create(args) => create(context, args.agent).await,
             Self::Retire(args) => service::retire(context, args).await,
             Self::Activate(args) => service::activate(context, args.agent).await,
+            Self::Rename(args) => rename::run(context, args).await,
+            Self::Delete(args) => delete::run(context, args).await,
             Self::Export(args) => export::run(context, args).await,
+            Self::Restore(args) => restore::run(context, args).await,
             Self::Import(args) => import::run(context, args).await,
         }
     }

@@ -106,6 +106,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "plugins",
         include_str!("../../migrations/global/0019_plugins.sql"),
     ),
+    (
+        "views",
+        include_str!("../../migrations/global/0020_views.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.
@@ -146,6 +150,10 @@ const AGENT: &[(&str, &str)] = &[
     (
         "runtime_streams",
         include_str!("../../migrations/agent/0010_runtime_streams.sql"),
+    ),
+    (
+        "views",
+        include_str!("../../migrations/agent/0011_views.sql"),
     ),
 ];
 

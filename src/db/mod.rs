@@ -7,6 +7,7 @@
 //! A pool of writers was measured and lost: with 64 callers a pool of eight managed 4,000 durable
 //! appends a second with single waits of 1.5 s, one writer that commits for all 18,000 with 6 ms.
 
+mod belongings;
 mod bind;
 mod check;
 mod copy;
@@ -16,21 +17,28 @@ mod look;
 mod migrate;
 mod open;
 mod options;
+mod query;
 mod rows;
 mod snapshot;
+mod stats;
 mod tidy;
 mod tx;
 mod undone;
 mod writer;
 
+pub use belongings::{
+    HISTORY, OF_TASKS, OWNED, TaskMention, copy_belongings, give_tier, put_belongings,
+};
 pub use bind::bound;
 pub use check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_relations};
 pub use copy::{DbCopy, Erase, Erased};
 pub use error::{DbError, DbErrorKind, OpenError};
 pub use migrate::{Release, known_version, tables_of};
 pub use open::{Access, Db, Durability, ReadTx, Reader, WriteAccess};
+pub use query::{QueryError, Sealed};
 pub use rows::TableRows;
 pub use snapshot::{SnapshotGate, SnapshotRun, SnapshotSource, open_snapshot};
+pub use stats::{DbPages, DbProof, TableSize};
 pub use tx::{BulkTx, WriteTx};
 pub use writer::BoxFuture;
 

@@ -226,6 +226,11 @@ impl Db {
         self.version
     }
 
+    /// Connections for reading.
+    pub(super) fn readers(&self) -> &SqlitePool {
+        &self.readers
+    }
+
     /// A connection for reading.
     ///
     /// # Errors

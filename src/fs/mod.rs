@@ -10,6 +10,7 @@ mod fault;
 mod holder;
 pub mod layout;
 pub mod lock;
+pub mod measure;
 pub mod process;
 pub mod space;
 mod zone;

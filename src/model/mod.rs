@@ -28,9 +28,11 @@ mod migration;
 mod page;
 mod plugin;
 mod process;
+mod query;
 mod recall;
 mod retention;
 mod session;
+mod stats;
 mod task;
 mod task_life;
 mod task_record;
@@ -79,11 +81,16 @@ pub use plugin::{
     PluginBlob, PluginBlobEntry, PluginEntry, PluginLimits, PluginUsage,
 };
 pub use process::{Liveness, ProcessIdentity};
+pub use query::{Cell, MAX_QUERY_ROWS, MAX_QUERY_TIME, QueryAnswer, QueryCut, QueryLimits};
 pub use recall::{Direction, RecallQuery, Recalled, fused_score};
 pub use retention::RetentionRules;
 pub use session::{
     ChatType, Conversation, ConversationKind, FieldConflict, SessionPatch, SessionRecord,
     SessionRoute, SessionScope, SessionStatus,
+};
+pub use stats::{
+    CompactRefusal, FolderStats, KindStats, RootCompacted, RootStats, TableStats, TierCompacted,
+    TierStats,
 };
 pub use task::{CancelState, TaskOrigin, TaskOwnerKind, TaskProgress, TaskRun, TaskStatus};
 pub use task_life::{CancelOutcome, NewTask, TaskClaim, TaskEnd};

@@ -1,9 +1,12 @@
-//! The life of an agent after it was made: put out of service and taken into it again.
+//! The life of an agent after it was made: put out of service and taken into it again, given another name, deleted.
 //!
-//! Nothing of it happens to an agent that somebody uses: [`LifeError::InUse`] names who.
+//! Nothing of it happens to an agent that somebody uses: [`LifeError::InUse`] names who. What moves files happens under the
+//! root's lock with every database closed, so never in a daemon: it is told as the holder of the root.
 
+mod delete;
 mod error;
 mod in_use;
+mod rename;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +16,9 @@ use crate::model::{AgentId, AgentRecord, AgentStatus};
 use crate::store::StoreError;
 use crate::store::global::{agent, cron};
 
+pub use self::delete::{DeleteOptions, DeleteReport, delete};
 pub use self::error::LifeError;
+pub use self::rename::{RenameOptions, RenameReport, rename};
 
 /// Why jobs of a retired agent are off.
 const JOB_OFF: &str = "its agent is retired";

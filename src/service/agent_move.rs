@@ -14,7 +14,7 @@ use super::backup::{
     KeySource, SealSource, absolute, create_report, new_id, notes_of_age, refuse_held, take,
 };
 use super::{Service, ServiceError};
-use crate::backup::{self, AdoptJob, BackupError, BackupJob, Manifest, Scope, Seal};
+use crate::backup::{self, AdoptJob, BackupError, BackupJob, Manifest, Role, Scope, Seal};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Access, Db, known_version};
@@ -24,6 +24,7 @@ use crate::store::global::{cron, task};
 
 pub use self::error::MoveError;
 pub use self::report::{ExportOptions, ExportReport, ImportOptions, ImportReport};
+pub use crate::backup::Jobs;
 
 /// Writes an archive of one agent, beside whoever writes the root.
 ///
@@ -56,6 +57,7 @@ pub async fn export(
         seal,
         extra: Vec::new(),
         agent: Some(agent.clone()),
+        is_whole: false,
     };
     let done = backup::create(&job).await?;
     Ok(ExportReport {
@@ -105,6 +107,7 @@ pub async fn import(clock: Clock, options: ImportOptions) -> Result<ImportReport
             target,
             agent: options.agent,
             name: options.name,
+            is_restore: options.whole.is_some(),
         }
         .into());
     }
@@ -123,7 +126,11 @@ pub async fn import(clock: Clock, options: ImportOptions) -> Result<ImportReport
         name: options.name.unwrap_or_else(|| agent.clone()),
         agent,
         layout,
+        whole: options.whole,
     };
+    if job.whole.is_some() && !verified.manifest.is_whole_agent() {
+        return Err(MoveError::NotWhole { archive }.into());
+    }
     let mut report = ImportReport::of(&job, target);
     report.notes = notes_of_age(&verified.manifest);
     report.notes.extend(verified.findings.iter().cloned());
@@ -150,6 +157,10 @@ pub async fn import(clock: Clock, options: ImportOptions) -> Result<ImportReport
             backup::adopt(&job, &verified, &report.plan).await?
         }
     };
+    if job.whole.is_some() {
+        tell_rows(&job.layout, &record, &verified.manifest, &mut report).await?;
+        tell_jobs(&job, &mut report);
+    }
     tell_config(&job.layout, &record, &mut report);
     report.agent = Some(record);
     report.written = true;
@@ -200,6 +211,42 @@ async fn refuse_taken(job: &AdoptJob, is_at_rest: bool) -> Result<(), ServiceErr
         .into());
     }
     Ok(())
+}
+
+/// Says how many rows of the control plane came back, and which did not because others have their place.
+async fn tell_rows(
+    layout: &Layout,
+    agent: &AgentRecord,
+    manifest: &Manifest,
+    report: &mut ImportReport,
+) -> Result<(), ServiceError> {
+    // Held by us: nobody else writes.
+    let access = Access::Look { is_at_rest: true };
+    let global = Db::open(&layout.global_db(), &Tier::Global, access).await?;
+    let found = global.belongings(&agent.agent_id).await;
+    global.close().await;
+    report.rows = found?;
+    let members = manifest.members.iter();
+    let listed = members.filter(|member| member.role == Some(Role::Global));
+    for (table, count) in listed.filter_map(|member| member.rows.as_ref()).flatten() {
+        let came = report.rows.get(table).copied().unwrap_or_default();
+        if table != "schema_meta" && came < *count {
+            report.notes.push(format!(
+                "of {count} rows of {table} {came} are there: others have the place of the rest, which the archive keeps"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn tell_jobs(job: &AdoptJob, report: &mut ImportReport) {
+    let jobs = report.rows.get("cron_jobs").copied().unwrap_or_default();
+    if job.whole == Some(Jobs::Off) && jobs > 0 {
+        let list = format!("`zeroclaw cron list --agent {}`", job.name);
+        report.notes.push(format!(
+            "scheduled jobs ({jobs}) came back switched off; {list} shows them, `zeroclaw cron resume` switches one on"
+        ));
+    }
 }
 
 /// Says what the configuration makes of the agent.

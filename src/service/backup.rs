@@ -101,6 +101,7 @@ async fn make(
         seal,
         extra,
         agent: None,
+        is_whole: false,
     };
     if options.dry_run {
         let done = backup::plan(&job).await?;

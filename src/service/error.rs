@@ -164,6 +164,9 @@ pub enum ServiceError {
     /// A file or folder was not read or changed.
     #[error(transparent)]
     Vfs(#[from] super::vfs::VfsError),
+    /// A statement was not answered.
+    #[error(transparent)]
+    Query(#[from] crate::db::QueryError),
 }
 
 impl From<DbError> for ServiceError {
@@ -204,6 +207,7 @@ impl ServiceError {
             Self::Move(error) => error.kind(),
             Self::Life(error) => error.kind(),
             Self::Vfs(error) => error.kind(),
+            Self::Query(error) => error.kind(),
         }
     }
 
@@ -239,6 +243,7 @@ impl ServiceError {
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
             Self::DamagedArtifact { .. } => Some("restore the agent from a backup: `zeroclaw backup list --archives`".to_owned()),
             Self::Vfs(error) => error.hint().map(str::to_owned),
+            Self::Query(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

@@ -52,7 +52,7 @@ pub struct Service {
 
 /// The right under which a root is open. Held for its drop.
 #[derive(Debug)]
-enum Hold {
+pub(super) enum Hold {
     /// Looks; writers are kept out where the lock could be had.
     Look(SharedLock),
     /// Writes; everybody else is kept out.
@@ -471,10 +471,16 @@ impl Service {
 
     /// Finishes queued writes and closes every database.
     pub async fn close(self) {
+        self.close_holding().await;
+    }
+
+    /// The same, and keeps the right under which the root was open: for what happens to files that nobody has open.
+    pub(super) async fn close_holding(self) -> Hold {
         for (_, db) in self.tiers.agents.into_inner() {
             close(db).await;
         }
         close(self.tiers.global).await;
+        self.hold
     }
 }
 

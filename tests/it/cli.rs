@@ -1,12 +1,14 @@
 //! The compiled program from outside: exit codes, what it prints, what it leaves alone.
 
-mod agent_life;
+pub(crate) mod agent_life;
 mod agents;
 mod backup;
+mod disk;
 mod exits;
 pub(crate) mod json;
 pub(crate) mod looking;
 mod moving;
+mod query;
 mod retention;
 mod sessions;
 mod shown;

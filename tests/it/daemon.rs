@@ -2,7 +2,7 @@
 
 mod cron;
 mod described;
-mod host;
+pub(crate) mod host;
 mod http;
 mod load;
 mod owner;

@@ -18,6 +18,7 @@ mod db;
 mod doctor;
 mod fixtures;
 mod guard;
+mod life;
 mod memory;
 mod schema;
 mod store;

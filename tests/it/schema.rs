@@ -9,6 +9,7 @@ use zeroclaw::model::{AgentId, Tier};
 use crate::support::sqlite::{block_on, run};
 use structure::{Structure, differences, structure};
 
+mod agents;
 mod frozen;
 mod race;
 mod refused;

@@ -44,6 +44,7 @@ pub(super) async fn run(context: &Context, args: ImportArgs) -> Result<Exit, Cli
         target: context.root.clone(),
         agent: args.agent,
         name: args.name,
+        whole: None,
         dry_run: args.dry_run,
         yes: args.yes,
     };
@@ -56,7 +57,7 @@ pub(super) async fn run(context: &Context, args: ImportArgs) -> Result<Exit, Cli
     Ok(Exit::Done)
 }
 
-fn show(context: &Context, report: &ImportReport) -> Result<(), CliError> {
+pub(super) fn show(context: &Context, report: &ImportReport) -> Result<(), CliError> {
     let out = &context.out;
     let mut table = Table::new(&[
         Column::word("action"),

@@ -76,6 +76,7 @@ impl Column {
 /// Rows under a header. Cells are made harmless when they are shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
+    names: Vec<String>,
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
@@ -84,9 +85,27 @@ impl Table {
     /// A table without rows.
     pub(crate) fn new(columns: &[Column]) -> Self {
         Self {
+            names: columns
+                .iter()
+                .map(|column| column.name.to_uppercase())
+                .collect(),
             columns: columns.to_vec(),
             rows: Vec::new(),
         }
+    }
+
+    /// A table without rows, of text under names that somebody else gave.
+    pub(crate) fn of_text(names: &[String]) -> Self {
+        Self {
+            names: names.iter().map(|name| one_line(name)).collect(),
+            columns: vec![Column::text(""); names.len()],
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row whose number of cells is known late: one a column.
+    pub(crate) fn row_of(&mut self, cells: impl Iterator<Item = String>) {
+        self.rows.push(cells.map(|cell| one_line(&cell)).collect());
     }
 
     /// Adds a row: one cell a column.
@@ -104,9 +123,9 @@ impl Table {
             table.enforce_styling();
         }
         let names = self
-            .columns
+            .names
             .iter()
-            .map(|column| Cell::new(column.name.to_uppercase()).add_attribute(Attribute::Bold));
+            .map(|name| Cell::new(name).add_attribute(Attribute::Bold));
         table.set_header(one_high(names));
         for row in &self.rows {
             table.add_row(one_high(row.iter().map(Cell::new)));

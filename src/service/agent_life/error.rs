@@ -1,6 +1,11 @@
 //! Why an agent's life was left as it is.
 
+use std::path::PathBuf;
+
 use crate::model::{AgentId, ErrorKind};
+
+/// Files that an error names.
+const MAX_TOLD: usize = 5;
 
 /// A step of an agent's life that was refused.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +21,42 @@ pub enum LifeError {
         /// What ends it.
         hint: String,
     },
+    /// Its folder cannot be moved or removed as a whole.
+    #[error("agent {agent} lies in an odd place: {reason}")]
+    OddPlace {
+        /// The agent.
+        agent: AgentId,
+        /// What is odd.
+        reason: String,
+    },
+    /// A deletion was asked for without consent.
+    #[error("deleting agent {agent} takes {rows} rows and {files} files out of the root")]
+    NeedsYes {
+        /// The agent.
+        agent: AgentId,
+        /// Rows of the control plane.
+        rows: i64,
+        /// Files, its database among them.
+        files: usize,
+    },
+    /// Something of its folder would be in no archive.
+    #[error("{} of agent {agent} cannot go into the archive: {}", .left_out.len(), told(.left_out))]
+    LeftBehind {
+        /// The agent.
+        agent: AgentId,
+        /// What it is.
+        left_out: Vec<String>,
+    },
+    /// The archive does not hold what was to be deleted.
+    #[error("{} does not hold all {table} of agent {agent}", .archive.display())]
+    Unproved {
+        /// The agent.
+        agent: AgentId,
+        /// The archive.
+        archive: PathBuf,
+        /// The table.
+        table: String,
+    },
     /// The agent is kept for its history.
     #[error("agent {agent} is retired: it is searched, and never runs")]
     Retired {
@@ -30,7 +71,8 @@ impl LifeError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InUse { .. } => ErrorKind::Busy,
-            Self::Retired { .. } => ErrorKind::Refused,
+            Self::Unproved { .. } => ErrorKind::Damaged,
+            _ => ErrorKind::Refused,
         }
     }
 
@@ -39,9 +81,30 @@ impl LifeError {
     pub fn hint(&self) -> String {
         match self {
             Self::InUse { hint, .. } => hint.clone(),
+            Self::NeedsYes { agent, .. } => format!(
+                "`zeroclaw agents delete {agent} --dry-run` shows what, `--yes` does it; an archive is made first, and \
+                 `agents restore` brings all of it back"
+            ),
+            Self::LeftBehind { .. } => {
+                "move it away, or give it up with `--drop-unarchived`".to_owned()
+            }
+            Self::Unproved { .. } => "nothing was deleted; try again".to_owned(),
+            Self::OddPlace { .. } => {
+                "a folder `agents/ID` of the root's own filesystem can be moved; `agents export` and `import` move what is in it"
+                    .to_owned()
+            }
             Self::Retired { agent } => {
                 format!("`zeroclaw agents activate {agent}` takes it into service again")
             }
         }
     }
+}
+
+/// The first few of a list.
+fn told(list: &[String]) -> String {
+    let mut told = list[..list.len().min(MAX_TOLD)].join(", ");
+    if list.len() > MAX_TOLD {
+        told.push_str(", …");
+    }
+    told
 }

@@ -1,7 +1,8 @@
 //! What under way needs an agent.
 
 use super::LifeError;
-use crate::model::{AgentId, PageLimit, ProcessIdentity, TaskStatus};
+use crate::fs::process;
+use crate::model::{AgentId, PageLimit, ProcessIdentity, TaskRun, TaskStatus};
 use crate::service::error::InDb;
 use crate::service::turn::{self, Holder};
 use crate::service::{Service, ServiceError};
@@ -25,8 +26,10 @@ impl Service {
     ///
     /// [`LifeError::InUse`].
     pub(super) async fn refuse_in_use(&self, agent: &AgentId) -> Result<(), ServiceError> {
-        self.close_dead_turns(agent).await?;
-        self.sweep_tasks().await?;
+        if self.is_writer() {
+            self.close_dead_turns(agent).await?;
+            self.sweep_tasks().await?;
+        }
         self.refuse_turn(agent).await?;
         self.refuse_task(agent).await?;
         let mut conn = self.global().read().await?;
@@ -71,9 +74,14 @@ impl Service {
                 status: Some(status),
                 ..TaskFilter::default()
             };
-            let page = task::list(&mut conn, &filter, None, PageLimit::from(1)).await;
+            let page = task::list(&mut conn, &filter, None, PageLimit::default()).await;
             let page = page.in_db(self.global())?;
-            if let Some(task) = page.items.first() {
+            let is_left_behind = |task: &&TaskRun| {
+                let owner = task.origin.owner();
+                status == TaskStatus::Running
+                    && owner.is_some_and(|owner| process::liveness(&owner).is_gone())
+            };
+            if let Some(task) = page.items.iter().find(|task| !is_left_behind(task)) {
                 let id = &task.task_id;
                 return Err(in_use(
                     agent,

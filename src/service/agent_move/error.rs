@@ -17,7 +17,7 @@ pub enum MoveError {
         path: PathBuf,
     },
     /// An import was asked for without consent.
-    #[error("importing would write to {}", .target.display())]
+    #[error("{} would write to {}", if *.is_restore { "restoring" } else { "importing" }, .target.display())]
     NeedsYes {
         /// The archive.
         archive: PathBuf,
@@ -27,6 +27,14 @@ pub enum MoveError {
         agent: Option<AgentId>,
         /// The new name, if it was said.
         name: Option<AgentId>,
+        /// Whether everything of a deleted agent was to come back.
+        is_restore: bool,
+    },
+    /// The archive is of no whole agent.
+    #[error("{} is no archive of a deleted agent", .archive.display())]
+    NotWhole {
+        /// The archive.
+        archive: PathBuf,
     },
     /// The archive holds a whole root.
     #[error("{} holds a whole root, and it is not said which agent is meant", .archive.display())]
@@ -44,7 +52,7 @@ impl MoveError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Taken { .. } | Self::NeedsYes { .. } => ErrorKind::Refused,
-            Self::WhichAgent { .. } => ErrorKind::Usage,
+            Self::WhichAgent { .. } | Self::NotWhole { .. } => ErrorKind::Usage,
         }
     }
 
@@ -60,7 +68,15 @@ impl MoveError {
                 target,
                 agent,
                 name,
-            } => consent(archive, target, agent.as_ref(), name.as_ref()),
+                is_restore,
+            } => {
+                let verb = if *is_restore { "restore" } else { "import" };
+                consent(verb, archive, target, agent.as_ref(), name.as_ref())
+            }
+            Self::NotWhole { .. } => {
+                "`zeroclaw agents import ARCHIVE` takes an agent out of an export or a backup"
+                    .to_owned()
+            }
             Self::WhichAgent { agents, .. } => {
                 let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
                 format!("name it with `--agent ID`; there are {}", names.join(", "))
@@ -71,6 +87,7 @@ impl MoveError {
 
 /// The command that would do it.
 fn consent(
+    verb: &str,
     archive: &Path,
     target: &Path,
     agent: Option<&AgentId>,
@@ -79,7 +96,7 @@ fn consent(
     let flag =
         |flag: &str, id: Option<&AgentId>| id.map(|id| format!(" {flag} {id}")).unwrap_or_default();
     let command = format!(
-        "zeroclaw --config-dir '{}' agents import '{}'{}{}",
+        "zeroclaw --config-dir '{}' agents {verb} '{}'{}{}",
         target.display(),
         archive.display(),
         flag("--agent", agent),

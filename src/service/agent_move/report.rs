@@ -1,10 +1,11 @@
 //! What is asked of a move, and what is told of it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::backup::{AdoptJob, PlanStep};
+use crate::backup::{AdoptJob, Jobs, PlanStep};
 use crate::model::{AgentId, AgentRecord};
 use crate::service::backup::{CreateReport, KeySource, SealSource};
 
@@ -46,6 +47,8 @@ pub struct ImportOptions {
     pub agent: Option<AgentId>,
     /// Its name in the root; `None` to keep its own.
     pub name: Option<AgentId>,
+    /// Everything of an agent that was deleted, its scheduled jobs so; `None` for database and workspace alone.
+    pub whole: Option<Jobs>,
     /// Only say what would be done.
     pub dry_run: bool,
     /// Consent to write.
@@ -69,6 +72,9 @@ pub struct ImportReport {
     pub enabled_in_config: Option<bool>,
     /// What is written; empty when an import that was cut off was finished instead.
     pub plan: Vec<PlanStep>,
+    /// Rows of the control plane that are its now, by table; only where they come along, and not in a dry run.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rows: BTreeMap<String, i64>,
     /// Whether it was done.
     pub written: bool,
     /// What a person should know.
@@ -86,6 +92,7 @@ impl ImportReport {
             agent: None,
             enabled_in_config: None,
             plan: Vec::new(),
+            rows: BTreeMap::new(),
             written: false,
             notes: Vec::new(),
         }

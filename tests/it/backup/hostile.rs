@@ -197,7 +197,7 @@ async fn c60_a_newer_format_and_a_newer_schema_are_told_from_damage() {
     let bad = home.path("newer.tar.gz");
     let edits: [(&str, Edit); 2] = [
         ("manifest.json", |manifest| {
-            manifest["format_version"] = 2.into()
+            manifest["format_version"] = 3.into()
         }),
         ("state/state.sqlite", |manifest| {
             manifest["members"][0]["schema_version"] = 99.into();

@@ -59,6 +59,7 @@ fn wanted(archive: &Path, target: &Path) -> ImportOptions {
         target: target.to_owned(),
         agent: None,
         name: None,
+        whole: None,
         dry_run: false,
         yes: true,
     }

@@ -6,7 +6,7 @@ use crate::support::sandbox::Sandbox;
 use crate::support::sqlite::change;
 
 /// Names that nobody may have: C59.
-pub(super) const STRANGE: [&str; 9] = [
+pub(crate) const STRANGE: [&str; 9] = [
     "агент✨",
     "../main",
     "MAIN",

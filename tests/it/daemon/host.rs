@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::support::sandbox::Sandbox;
 
 /// Longest wait for anything.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running daemon; killed when dropped.
-pub(super) struct Host {
+pub(crate) struct Host {
     child: Child,
     socket: PathBuf,
 }
@@ -22,14 +22,14 @@ pub(super) struct Host {
 impl Host {
     /// Starts one and waits until it serves.
     #[track_caller]
-    pub(super) fn start(sandbox: &Sandbox) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox) -> Self {
         let host = Self::begin(sandbox);
         host.wait_ready();
         host
     }
 
     /// Starts one.
-    pub(super) fn begin(sandbox: &Sandbox) -> Self {
+    pub(crate) fn begin(sandbox: &Sandbox) -> Self {
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -48,7 +48,7 @@ impl Host {
     }
 
     #[track_caller]
-    pub(super) fn wait_ready(&self) {
+    pub(crate) fn wait_ready(&self) {
         let since = Instant::now();
         while Caller::try_connect(&self.socket).is_none() {
             assert!(since.elapsed() < PATIENCE, "the daemon does not serve");
@@ -56,28 +56,28 @@ impl Host {
         }
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub(super) fn socket(&self) -> &std::path::Path {
+    pub(crate) fn socket(&self) -> &std::path::Path {
         &self.socket
     }
 
     /// A client that has said `initialize`.
     #[track_caller]
-    pub(super) fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         let mut caller = Caller::try_connect(&self.socket).expect("the daemon serves");
         caller.call("initialize", json!({"protocol": 1})).unwrap();
         caller
     }
 
     /// A connection that has said nothing.
-    pub(super) fn stranger(&self) -> Caller {
+    pub(crate) fn stranger(&self) -> Caller {
         Caller::try_connect(&self.socket).expect("the daemon serves")
     }
 
-    pub(super) fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let pid = self.pid().to_string();
         let sent = std::process::Command::new("kill")
             .args([signal, &pid])
@@ -87,7 +87,7 @@ impl Host {
     }
 
     /// What it ended with, if it has.
-    pub(super) fn ended(&mut self) -> Option<i32> {
+    pub(crate) fn ended(&mut self) -> Option<i32> {
         self.child
             .try_wait()
             .unwrap()
@@ -96,7 +96,7 @@ impl Host {
 
     /// Waits for its end.
     #[track_caller]
-    pub(super) fn wait(&mut self) -> ExitStatus {
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         let since = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -109,12 +109,12 @@ impl Host {
 
     /// Asks it to stop and waits for a good end.
     #[track_caller]
-    pub(super) fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.signal("-TERM");
         assert_eq!(self.wait().code(), Some(0));
     }
 
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -128,16 +128,16 @@ impl Drop for Host {
 }
 
 /// A client on the socket.
-pub(super) struct Caller {
+pub(crate) struct Caller {
     stream: UnixStream,
     lines: BufReader<UnixStream>,
     next_id: u64,
     /// What came and nobody had asked for.
-    pub(super) told: Vec<Value>,
+    pub(crate) told: Vec<Value>,
 }
 
 impl Caller {
-    pub(super) fn try_connect(socket: &std::path::Path) -> Option<Self> {
+    pub(crate) fn try_connect(socket: &std::path::Path) -> Option<Self> {
         let stream = UnixStream::connect(socket).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -150,12 +150,12 @@ impl Caller {
     }
 
     /// Sends bytes as they are; says whether they went.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
     /// Sends a call, and does not wait for its answer.
-    pub(super) fn begin(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn begin(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         let call = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -164,7 +164,7 @@ impl Caller {
     }
 
     /// The next message; `None` when the connection is closed.
-    pub(super) fn next(&mut self) -> Option<Value> {
+    pub(crate) fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
             Ok(0) | Err(_) => None,
@@ -173,7 +173,7 @@ impl Caller {
     }
 
     /// Calls a method; `None` when the connection is closed before its answer.
-    pub(super) fn try_call(&mut self, method: &str, params: Value) -> Option<Result<Value, Value>> {
+    pub(crate) fn try_call(&mut self, method: &str, params: Value) -> Option<Result<Value, Value>> {
         let id = self.begin(method, params);
         loop {
             let mut message = self.next()?;
@@ -189,17 +189,17 @@ impl Caller {
 
     /// Calls a method.
     #[track_caller]
-    pub(super) fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.try_call(method, params).expect("an answer")
     }
 
     /// Says that nothing more will be sent.
-    pub(super) fn no_more(&mut self) {
+    pub(crate) fn no_more(&mut self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
     }
 
     /// Reads to the end of the connection.
-    pub(super) fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         let mut rest = String::new();
         let _ = self.lines.read_to_string(&mut rest);
         rest
@@ -207,7 +207,7 @@ impl Caller {
 }
 
 /// A sandbox with an empty root.
-pub(super) fn fresh() -> Sandbox {
+pub(crate) fn fresh() -> Sandbox {
     let sandbox = Sandbox::in_memory();
     sandbox.zeroclaw(&["init"]).exits(0);
     sandbox
