@@ -16,6 +16,7 @@ use super::database::{Read, all, each, open, tell_columns, tell_others};
 use super::events::Events;
 use super::home::Home;
 use super::index::{self, Entry};
+use super::left;
 use super::part::{Part, record};
 use super::session::{Times, of_entry};
 use crate::doctor::record::{Item, Record};
@@ -104,47 +105,6 @@ const TABLES: [Read; 8] = [
     CONVERSATIONS,
     MEMBERS,
     EVENTS,
-];
-
-/// Tables that are known and not read, with the reason; a `*` at the end stands for any ending.
-const LEFT: &[(&str, &str)] = &[
-    ("schema_meta", "it says what the file is"),
-    ("schema_migration*", "it says what the file is"),
-    ("transcript_event_identities", "made from the events"),
-    ("transcript_rewrite_watermarks", "marks of the old program"),
-    ("session_key_contract", "how the old program makes keys"),
-    (
-        "session_transcript_archives",
-        "packed copies of what was deleted or reset",
-    ),
-    (
-        "session_transcript_cold_archives",
-        "packed copies of what was deleted or reset",
-    ),
-    ("session_transcript_*", "an index over the events"),
-    (
-        "session_*",
-        "who takes part, in the old program's own terms",
-    ),
-    (
-        "transcript_snapshots",
-        "places to go back to, in the old program's own terms",
-    ),
-    (
-        "trajectory_runtime_events",
-        "what the old program's runtime did, step by step",
-    ),
-    (
-        "acp_parent_stream_events",
-        "what children told, step by step",
-    ),
-    ("memory_*", "made from files and sessions"),
-    ("auth_profile_*", "secrets; sign in anew"),
-    ("cache_entries", "a cache"),
-    ("vfs_entries", "files of the old program's runs"),
-    ("tool_artifacts", "payloads of the old program's runs"),
-    ("run_artifacts", "payloads of the old program's runs"),
-    ("state_leases", "who held what; nobody does"),
 ];
 
 /// Columns that say again what others say, or what only the old program means by them.
@@ -244,7 +204,7 @@ pub(super) async fn read<S: Sink>(
         .await?;
     }
     tell_columns(db, &TABLES, &IGNORED, &mut out).await?;
-    tell_others(db, &TABLES, LEFT, &mut out).await?;
+    tell_others(db, &TABLES, left::AGENT, &mut out).await?;
     out.flush().await
 }
 

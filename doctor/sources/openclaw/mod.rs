@@ -13,6 +13,7 @@ pub(crate) mod file_name;
 pub(crate) mod home;
 pub(crate) mod index;
 pub(crate) mod key;
+mod left;
 mod part;
 pub(crate) mod scan;
 pub(crate) mod session;

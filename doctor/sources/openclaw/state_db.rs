@@ -12,7 +12,7 @@ use super::super::sqlite::{LegacyDb, Values};
 use super::super::{Batcher, ReadError, Sink};
 use super::database::{Read, each, open, tell_columns, tell_others};
 use super::home::Home;
-use super::{cron, cron_runs, deliveries, devices, key};
+use super::{cron, cron_runs, deliveries, devices, key, left};
 use crate::doctor::owner::Owners;
 use crate::doctor::record::{Item, Refusal, kind};
 
@@ -101,84 +101,6 @@ const MESSAGES: Read = Read {
 };
 const TABLES: [Read; 5] = [JOBS, RUNS, TASKS, DEVICES, MESSAGES];
 
-/// Tables that are known and not read, with the reason; a `*` at the end stands for any ending.
-const LEFT: &[(&str, &str)] = &[
-    ("schema_meta", "it says what the file is"),
-    ("schema_migration*", "it says what the file is"),
-    ("migration_*", "imports of the old program"),
-    ("backup_runs", "backups of the old program"),
-    ("agent_databases", "found by their files"),
-    (
-        "agent_provenance",
-        "who made an agent, in the old program's own terms",
-    ),
-    ("agent_model_catalogs", "made from the configuration"),
-    ("audit_events", "what the old program did; it stays there"),
-    ("diagnostic_*", "logs of the old program"),
-    (
-        "config_*",
-        "the old program's own configuration; it may hold secrets",
-    ),
-    ("update_check_state", "versions of the old program"),
-    ("gateway_*", "starts of the old program"),
-    ("skill_*", "skills of the old program"),
-    ("cron_run_receipts", "told by the tasks"),
-    ("cron_*", "grants and claims of the old program's scheduler"),
-    (
-        "task_delivery_state",
-        "who was told, in the old program's own terms",
-    ),
-    ("flow_runs", "mirrors of tasks"),
-    ("subagent_runs", "work of a process that is gone"),
-    ("worker_*", "places of the old program's processes"),
-    ("session_*", "told by the agents' databases"),
-    ("plugin_*", "state of plugins"),
-    (
-        "channel_ingress_events",
-        "messages that were taken in already",
-    ),
-    ("channel_pairing_*", "who may write; approve them anew"),
-    ("device_identities", "a secret key; a new one is made"),
-    ("device_*", "secrets and requests; pair anew"),
-    (
-        "exec_approvals_config",
-        "what was allowed there is not allowed here unasked",
-    ),
-    ("workspace_*", "how far a workspace was set up"),
-    ("voicewake_*", "settings of the old program's voice"),
-    (
-        "acp_*",
-        "sessions of editors, in the old program's own terms",
-    ),
-    ("commitments", "what was promised then would be said now"),
-    ("capture_*", "captures for debugging"),
-    ("auth_profile_*", "secrets; sign in anew"),
-    ("mcp_*", "secrets; sign in anew"),
-    ("apns_*", "secrets; register anew"),
-    ("web_push_*", "secrets; register anew"),
-    ("node_*", "nodes of the old program"),
-    ("sandbox_*", "containers of the old program"),
-    (
-        "current_conversation_bindings",
-        "bindings of the old program",
-    ),
-    ("installed_plugin_index", "plugins that cannot run here"),
-    ("tui_*", "settings of the old program's terminal"),
-    ("managed_outgoing_*", "files that stay there"),
-    ("media_blobs", "files that stay there"),
-    ("model_*", "made anew"),
-    (
-        "command_log_entries",
-        "what the old program was told; it stays there",
-    ),
-    ("state_leases", "who held what; nobody does"),
-    ("native_hook_*", "doors of the old program"),
-    ("android_*", "notifications of a phone"),
-    ("macos_*", "ports of the old program"),
-    ("operator_*", "approvals of the old program"),
-    ("user_profile*", "people, in the old program's own terms"),
-];
-
 /// Columns that repeat what is read, or that only the old program means something by.
 const IGNORED: [&str; 16] = [
     "store_key",
@@ -236,7 +158,7 @@ pub(super) async fn read<S: Sink>(
     })
     .await?;
     tell_columns(db, &[TASKS, DEVICES, MESSAGES], &IGNORED, &mut out).await?;
-    tell_others(db, &TABLES, LEFT, &mut out).await?;
+    tell_others(db, &TABLES, left::STATE, &mut out).await?;
     out.flush().await
 }
 
