@@ -337,7 +337,9 @@ fn session(
         // An earlier generation of its key: history.
         record.archived_at_ms = record.archived_at_ms.or(Some(updated));
     }
-    import.conversation = conversations.get(id).cloned().or(import.conversation);
+    // Where the database keeps whom a session is with, a key is not taken apart for it.
+    let by_key = import.conversation.filter(|_| conversations.is_empty());
+    import.conversation = conversations.get(id).cloned().or(by_key);
     (Some(import), updated)
 }
 
