@@ -75,6 +75,22 @@ const GLOBAL: &[(&str, Decision)] = &[
         DropRows("digests of the tokens of paired devices: pair them again"),
     ),
     (
+        "device_bootstrap_tokens",
+        DropRows("digests of pairing codes: make new ones"),
+    ),
+    (
+        "device_pairing_requests",
+        DropRows("digests of what devices collect tokens with: let them ask again"),
+    ),
+    (
+        "channel_pairing_requests",
+        DropRows("codes of strangers who wait: they get new ones"),
+    ),
+    (
+        "channel_pairing_allow_entries",
+        Keep("who may write on a channel: names, which open nothing"),
+    ),
+    (
         "acp_sessions",
         Keep("working folders and counters of sessions"),
     ),

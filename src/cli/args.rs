@@ -8,8 +8,8 @@ use zeroclaw::model::{MAX_PAGE, PageLimit};
 
 use super::logging::LogLevel;
 use super::{
-    CliError, Context, Exit, agent, audit, backup, commitment, cost, cron, db, delivery, device,
-    flow, init, knowledge, logs, memory, plugin, session, status, task,
+    CliError, Context, Exit, agent, audit, backup, channel, commitment, cost, cron, db, delivery,
+    device, flow, init, knowledge, logs, memory, plugin, session, status, task,
 };
 
 /// When to use colour.
@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Memory(memory::MemoryCommand),
     #[command(display_order = 14, subcommand)]
     Devices(device::DevicesCommand),
+    #[command(display_order = 14, subcommand)]
+    Channels(channel::ChannelsCommand),
     #[command(display_order = 15)]
     Costs(cost::CostsArgs),
     #[command(display_order = 16)]
@@ -122,6 +124,7 @@ impl Command {
             Self::Memory(command) => command.run(context).await,
             Self::Tasks(command) => command.run(context).await,
             Self::Devices(command) => command.run(context).await,
+            Self::Channels(command) => command.run(context).await,
             Self::Costs(args) => args.run(context).await,
             Self::Logs(args) => args.run(context).await,
             Self::Flows(command) => command.run(context).await,

@@ -136,6 +136,11 @@ pub(crate) async fn change(context: &Context, request: Request) -> Result<Respon
     .await
 }
 
+/// Whether the root has a daemon that answers: what is too large for one request goes to it in parts.
+pub(crate) async fn is_served(context: &Context) -> bool {
+    daemon(context).await.is_some()
+}
+
 /// Opens the root to look, does the work, and lets the root go.
 ///
 /// # Errors

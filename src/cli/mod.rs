@@ -8,6 +8,7 @@ mod args;
 mod audit;
 mod backup;
 mod carrier;
+mod channel;
 mod commitment;
 mod completions;
 mod context;

@@ -10,6 +10,7 @@ use super::{CliError, Context, Exit, ask};
 
 mod change;
 mod copy;
+mod upload;
 
 /// See, read and change files that live in an agent's database
 #[derive(Debug, Subcommand)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
@@ -51,10 +51,15 @@ pub struct Client {
 struct Answer<'a> {
     #[serde(default)]
     id: Option<u64>,
-    #[serde(borrow, default)]
+    // `null` is an answer too.
+    #[serde(borrow, default, deserialize_with = "given")]
     result: Option<&'a RawValue>,
     #[serde(default)]
     error: Option<RpcError>,
+}
+
+fn given<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]

@@ -1,10 +1,11 @@
 //! The same vocabulary over HTTP/1: for `curl`, and for what cannot open a Unix socket.
 //!
-//! Every request but one carries the token of a paired device. `GET /health` says whether the daemon is well, and
-//! nothing else. Browsers send no such header by themselves, so that a page elsewhere cannot use the state of whoever
+//! Every request carries the token of a paired device, but those by which a device comes to have one, and `GET /health`,
+//! which says whether the daemon is well and nothing else. Browsers send no such header by themselves, so that a page elsewhere cannot use the state of whoever
 //! opens it.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ use super::wire::{self, Call, RpcError, json_of};
 use crate::config::HttpConfig;
 use crate::model::{ErrorKind, TokenStatus};
 use crate::service::Request;
+
+mod pairing;
 
 /// Events a stream takes from the ring at once.
 const AT_ONCE: usize = 256;
@@ -105,6 +108,7 @@ impl Http {
                     _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
                 }
             };
+            let app = app.into_make_service_with_connect_info::<SocketAddr>();
             let served = axum::serve(listener, app).with_graceful_shutdown(end);
             if let Err(error) = served.await {
                 tracing::warn!(%error, "HTTP ended");
@@ -147,6 +151,9 @@ fn app(hub: Arc<Hub>) -> Router {
         .route("/api/events", get(events))
         .route("/admin/reload", post(reload))
         .layer(from_fn_with_state(site.clone(), paired_only))
+        .route("/pair", post(pairing::pair))
+        .route("/pair/request", post(pairing::ask_to_pair))
+        .route("/pair/collect", post(pairing::collect))
         .route("/health", get(health))
         .layer(DefaultBodyLimit::max(MAX_FRAME_BYTES))
         .with_state(site)

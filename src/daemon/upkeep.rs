@@ -146,6 +146,7 @@ async fn work(hub: &Hub, lease: &HeldLease) {
             // Made anew each time: what bounds approvals may have been read again.
             told(hub, "flows", hub.service.flows().sweep().await);
             told(hub, "commitments", hub.service.commitments().expire().await);
+            told(hub, "pairing", hub.service.sweep_pairing().await);
             // Last: it enqueues what the ends of tasks have to tell.
             told(hub, "delivery", hub.service.deliveries().sweep().await);
         }

@@ -110,6 +110,10 @@ const GLOBAL: &[(&str, &str)] = &[
         "views",
         include_str!("../../migrations/global/0020_views.sql"),
     ),
+    (
+        "pairing",
+        include_str!("../../migrations/global/0021_pairing.sql"),
+    ),
 ];
 
 /// File name without number, and text, in order from 1.

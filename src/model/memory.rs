@@ -73,23 +73,40 @@ pub struct NewMemory {
     /// What is remembered.
     pub content: String,
     /// `core`, `daily`, `conversation` or the writer's own.
+    #[serde(default = "core")]
     pub category: String,
     /// Label; `default` where the writer has none.
+    #[serde(default = "default_namespace")]
     pub namespace: String,
     /// 0 to 1.
+    #[serde(default)]
     pub importance: Option<f64>,
     /// Exempt from decay and expiry.
+    #[serde(default)]
     pub pinned: bool,
     /// Where it was learned; a hint, not a reference.
+    #[serde(default)]
     pub session_hint: Option<String>,
     /// When it expires; `None` for never.
+    #[serde(default)]
     pub expires_at_ms: Option<i64>,
     /// The caller's vector of it.
+    #[serde(default)]
     pub vector: Option<Vec<f32>>,
     /// Provider of that vector.
+    #[serde(default)]
     pub embedding_provider: Option<String>,
     /// Model of that vector.
+    #[serde(default)]
     pub embedding_model: Option<String>,
+}
+
+fn core() -> String {
+    "core".to_owned()
+}
+
+fn default_namespace() -> String {
+    "default".to_owned()
 }
 
 /// How many memories of an agent have expired: what a sweep deleted, or would delete.

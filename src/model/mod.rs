@@ -10,8 +10,10 @@ mod artifact;
 mod audit;
 mod backup;
 mod cache;
+mod channel_pairing;
 mod check;
 mod commitment;
+mod content;
 mod cost;
 mod cron;
 mod delivery;
@@ -26,6 +28,7 @@ mod memory_file;
 mod memory_index;
 mod migration;
 mod page;
+mod pairing;
 mod plugin;
 mod process;
 mod query;
@@ -54,8 +57,10 @@ pub use artifact::{ArtifactInfo, KeptArtifact, MAX_ARTIFACT_BYTES, NewRunArtifac
 pub use audit::AuditEvent;
 pub use backup::{BackupFreshness, BackupKind, BackupRun, BackupStatus, KeepReason};
 pub use cache::{CacheCleared, CacheEntry, CacheValue, MAX_CACHE_BYTES};
+pub use channel_pairing::{ChannelAllowEntry, ChannelPairingRequest, ChannelPeer, ChannelStanding};
 pub use check::{CheckOutcome, TierCheck};
 pub use commitment::{Commitment, CommitmentStatus, NewCommitment};
+pub use content::{Content, ContentError};
 pub use cost::{CostGroup, CostGrouping, CostSums, UsageCost};
 pub use cron::{
     CRON_STORE, CatchUp, CronJob, CronOrigin, CronPolicy, CronState, Delivery, PayloadKind,
@@ -76,6 +81,10 @@ pub use migration::{
     TierReceipt,
 };
 pub use page::{MAX_PAGE, Page, PageLimit};
+pub use pairing::{
+    DeviceIntroduction, DevicePaired, IssuedCode, PairingAnswer, PairingAsked, PairingRequest,
+    PairingStatus, Secret, code_hash, pairing_code,
+};
 pub use plugin::{
     InstalledPlugins, MAX_PLUGIN_BLOB_BYTES, MAX_PLUGIN_VALUE_BYTES, NamespaceKind, PluginBinding,
     PluginBlob, PluginBlobEntry, PluginEntry, PluginLimits, PluginUsage,
@@ -134,3 +143,12 @@ macro_rules! text_enum {
     };
 }
 use text_enum;
+
+/// Reads a field that is left out where there is nothing: what is there, though it be null, is given.
+fn given<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+where
+    T: serde::Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    T::deserialize(from).map(Some)
+}

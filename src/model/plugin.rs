@@ -48,7 +48,11 @@ pub struct PluginEntry {
     /// Its name there.
     pub entry_key: String,
     /// The value; not in listings that leave values out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub value: Option<Value>,
     /// Grows with each write of the key.
     pub version: i64,
@@ -74,7 +78,11 @@ pub struct PluginBlobEntry {
     /// Its name there.
     pub entry_key: String,
     /// What is said of it; not in listings that leave values out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub metadata: Option<Value>,
     /// Bytes of the key, the blob and what is said of it.
     pub size_bytes: i64,

@@ -193,10 +193,22 @@ pub struct Conversation {
 #[serde(default)]
 pub struct SessionPatch {
     /// Its title; `Some(None)` takes it away.
+    #[serde(
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub display_name: Option<Option<String>>,
     /// Provider of its model.
+    #[serde(
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub model_provider: Option<Option<String>>,
     /// Its model.
+    #[serde(
+        deserialize_with = "super::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub model: Option<Option<String>>,
     /// Its state. `running` is not set by hand: a turn does that.
     pub status: Option<SessionStatus>,

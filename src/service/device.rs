@@ -1,9 +1,20 @@
 //! Paired devices: who they are, whether a token still opens, and taking one back.
 
+use serde::{Deserialize, Serialize};
+
 use super::error::InDb;
 use super::{Service, ServiceError};
 use crate::model::{PairedDevice, TokenHash, TokenStatus};
 use crate::store::global::device;
+
+/// What became of a device's tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoked {
+    /// The device.
+    pub device_id: String,
+    /// Its tokens that opened, or might have.
+    pub revoked: u64,
+}
 
 /// Why a token that a person took back does not open.
 const REVOKED_HERE: &str = "revoked by hand";

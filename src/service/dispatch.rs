@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use super::{PluginQuery, Request, Response, Service, ServiceError};
-use crate::model::TaskOwnerKind;
+use super::append::invalid;
+use super::{
+    PluginQuery, Removal, RemoveOptions, Request, Response, RetentionOptions, Revoked, Service,
+    ServiceError, VfsRemoved, WriteMode,
+};
+use crate::model::{Append, Content, TaskOwnerKind};
 use crate::store::agent::memory::MemoryFilter;
 use crate::store::agent::search::SearchFilter;
 use crate::store::agent::session::SessionFilter;
@@ -104,6 +108,94 @@ impl Service {
                     self.search_sessions(&text, agent.as_ref(), newest, &filter, limit)
                         .await?,
                 )
+            }
+            Request::SessionsAppend {
+                agent,
+                session,
+                header,
+                events,
+                idempotency_key,
+                expected_parent,
+            } => {
+                let append = Append {
+                    session,
+                    header,
+                    events,
+                    idempotency_key,
+                    expected_parent,
+                };
+                Response::Appended(self.append(&agent, append).await?)
+            }
+            Request::SessionsCreate {
+                agent,
+                session,
+                header,
+            } => {
+                let made = self.create_session(&agent, session, header).await?;
+                Response::SessionMade(Box::new(made))
+            }
+            Request::SessionsPatch {
+                agent,
+                session,
+                patch,
+                expected_revision,
+            } => {
+                let found = self.find_session(agent.as_ref(), &session).await?;
+                let (agent, id) = (&found.agent_id, &found.session_id);
+                let patched = self.patch_session(agent, id, patch, expected_revision);
+                Response::Patched(patched.await?)
+            }
+            Request::SessionsFork {
+                agent,
+                session,
+                at,
+                session_key,
+            } => {
+                let found = self.find_session(agent.as_ref(), &session).await?;
+                let (agent, id) = (&found.agent_id, &found.session_id);
+                let forked = self.fork_session(agent, id, at, session_key).await?;
+                Response::Forked(Box::new(forked))
+            }
+            Request::SessionsReset { agent, session } => {
+                let found = self.find_session(agent.as_ref(), &session).await?;
+                let reset = self.reset_session(&found.agent_id, &found.session_id);
+                Response::SessionReset(reset.await?)
+            }
+            Request::SessionsDelete {
+                agent,
+                session,
+                even_pinned,
+                without_copy,
+                dry_run,
+            } => {
+                let found = self.find_session(agent.as_ref(), &session).await?;
+                let options = RemoveOptions {
+                    even_pinned,
+                    without_copy,
+                    dry_run,
+                };
+                let removed = self.remove_session(&found.agent_id, &found.session_id, options);
+                Response::SessionRemoved(Box::new(removed.await?))
+            }
+            Request::SessionsPrune {
+                agent,
+                rules,
+                clock_is_right,
+                dry_run,
+            } => {
+                let options = RetentionOptions {
+                    agent,
+                    rules,
+                    dry_run,
+                    yes: !dry_run,
+                    clock_is_right,
+                };
+                Response::SessionsPruned(self.apply_retention(&options).await?)
+            }
+            Request::SessionsImport { agent, lines, name } => {
+                let mut from = lines.as_bytes();
+                let imported = self.import_session(agent.as_ref(), &mut from, name.as_ref());
+                Response::SessionImported(imported.await?)
             }
             Request::SessionsAcp {
                 agent,
@@ -222,6 +314,46 @@ impl Service {
             Request::TasksSweep => Response::Swept(self.sweep_tasks().await?),
             Request::LeasesList => Response::Leases(self.list_leases().await?),
             Request::DevicesList => Response::Devices(self.list_devices().await?),
+            Request::DevicesPair { name, life_ms } => {
+                Response::CodeIssued(self.issue_pairing_code(name, life_ms).await?)
+            }
+            Request::DevicesRequests => {
+                Response::PairingRequests(self.list_pairing_requests().await?)
+            }
+            Request::DevicesApprove { request } => {
+                Response::PairingDecided(self.decide_pairing(&request, true).await?)
+            }
+            Request::DevicesDeny { request } => {
+                Response::PairingDecided(self.decide_pairing(&request, false).await?)
+            }
+            Request::ChannelsStanding { peer, meta_json } => {
+                Response::ChannelStanding(self.channel_standing(peer, meta_json).await?)
+            }
+            Request::ChannelsRequests { channel } => {
+                Response::ChannelRequests(self.list_channel_requests(channel.as_deref()).await?)
+            }
+            Request::ChannelsApprove { channel, code } => {
+                Response::ChannelDecided(self.decide_channel_request(&channel, &code, true).await?)
+            }
+            Request::ChannelsDeny { channel, code } => {
+                Response::ChannelDecided(self.decide_channel_request(&channel, &code, false).await?)
+            }
+            Request::ChannelsAllowed { channel } => {
+                Response::ChannelAllowed(self.list_allowed(channel.as_deref()).await?)
+            }
+            Request::ChannelsAllow { peer } => {
+                Response::Changed(self.allow_on_channel(peer).await?)
+            }
+            Request::ChannelsRemove { peer } => {
+                Response::Done(self.shut_out_of_channel(peer).await?)
+            }
+            Request::DevicesRevoke { device } => {
+                let revoked = self.revoke_device(&device).await?;
+                Response::DeviceRevoked(Revoked {
+                    device_id: device,
+                    revoked,
+                })
+            }
             Request::CostsList {
                 agent,
                 from_ms,
@@ -389,6 +521,15 @@ impl Service {
                 self.search_memories(&text, agent.as_ref(), with_expired, limit)
                     .await?,
             ),
+            Request::MemoryShow { agent, memory } => {
+                Response::MemoriesNamed(self.show_memory(&agent, &memory).await?)
+            }
+            Request::MemoryStore { agent, memory } => {
+                Response::MemoryStored(Box::new(self.store_memory(&agent, memory).await?))
+            }
+            Request::MemoryForget { agent, memory } => {
+                Response::MemoriesNamed(self.forget_memory(&agent, &memory).await?)
+            }
             Request::MemoryPrune { agent, dry_run } => {
                 Response::MemoriesPruned(self.prune_memories(agent.as_ref(), dry_run).await?)
             }
@@ -407,6 +548,69 @@ impl Service {
                     true => vfs.list_below(&path, after, limit).await?,
                     false => vfs.list(&path, after, limit).await?,
                 })
+            }
+            Request::VfsRead {
+                agent,
+                namespace,
+                path,
+                offset,
+                length,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                Response::VfsPart(vfs.part(&path, offset, length).await?)
+            }
+            Request::VfsWrite {
+                agent,
+                namespace,
+                path,
+                content,
+                is_executable,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                let mode = WriteMode { is_executable };
+                let entry = vfs.write(&path, bytes_of(content)?, mode).await?;
+                Response::VfsWritten(Box::new(entry))
+            }
+            Request::VfsAppend {
+                agent,
+                namespace,
+                path,
+                content,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                let entry = vfs.append(&path, bytes_of(content)?).await?;
+                Response::VfsWritten(Box::new(entry))
+            }
+            Request::VfsMakeFolder {
+                agent,
+                namespace,
+                path,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                Response::Done(vfs.make_folder(&path).await?)
+            }
+            Request::VfsRename {
+                agent,
+                namespace,
+                path,
+                to,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                Response::Done(vfs.rename(&path, &to).await?)
+            }
+            Request::VfsRemove {
+                agent,
+                namespace,
+                path,
+                recursive,
+            } => {
+                let vfs = self.vfs(&agent, namespace).await?;
+                let removal = match recursive {
+                    true => Removal::Tree,
+                    false => Removal::Alone,
+                };
+                let entries = vfs.remove(&path, removal).await?;
+                Response::VfsRemoved(VfsRemoved { entries })
             }
             Request::VfsSearch {
                 agent,
@@ -462,4 +666,10 @@ impl Service {
             Request::BackupList { limit } => Response::Backups(self.list_backups(limit).await?),
         })
     }
+}
+
+fn bytes_of(content: Content) -> Result<Vec<u8>, ServiceError> {
+    content
+        .into_bytes()
+        .map_err(|error| invalid("content", error.to_string()))
 }

@@ -104,6 +104,15 @@ pub enum ServiceError {
         /// The namespace that holds most of it.
         namespace: String,
     },
+    /// A pairing code or secret opens nothing.
+    #[error("this pairs nothing: it is wrong, used, or over")]
+    NotPaired,
+    /// There are too many of a kind already.
+    #[error("there are too many {what} already")]
+    TooMany {
+        /// Kind of thing, in the plural.
+        what: &'static str,
+    },
     /// A session is protected from what was asked.
     #[error("session {session_id:?} {reason}")]
     Protected {
@@ -197,9 +206,12 @@ impl ServiceError {
             },
             Self::Lock(LockError::Held { .. }) => ErrorKind::Busy,
             Self::Lock(LockError::Fs(error)) | Self::Fs(error) => error.kind().into(),
-            Self::TurnHeld { .. } | Self::LeaseHeld { .. } => ErrorKind::Busy,
+            Self::TurnHeld { .. } | Self::LeaseHeld { .. } | Self::TooMany { .. } => {
+                ErrorKind::Busy
+            }
             Self::Config(_)
             | Self::Conflict { .. }
+            | Self::NotPaired
             | Self::PluginFull { .. }
             | Self::Protected { .. }
             | Self::Taken { .. } => ErrorKind::Refused,
@@ -243,6 +255,10 @@ impl ServiceError {
             Self::Conflict { .. } => Some("read it again, then decide again".to_owned()),
             Self::DamagedArtifact { .. } => Some("restore the agent from a backup: `zeroclaw backup list --archives`".to_owned()),
             Self::Vfs(error) => error.hint().map(str::to_owned),
+            Self::NotPaired => Some("`zeroclaw devices pair` gives a code".to_owned()),
+            Self::NotFound { what: "request", .. } => Some("`zeroclaw devices requests` shows them".to_owned()),
+            Self::NotFound { what: "request with code", .. } => Some("`zeroclaw channels requests` shows them".to_owned()),
+            Self::NotFound { what: "device", .. } => Some("`zeroclaw devices list` shows the devices".to_owned()),
             Self::Query(error) => error.hint().map(str::to_owned),
             _ => None,
         }

@@ -15,6 +15,7 @@ pub mod backup;
 mod branch;
 mod cache;
 mod changes;
+mod channel_pairing;
 mod check;
 mod checkpoint;
 mod claim;
@@ -36,6 +37,7 @@ mod lease;
 mod memory;
 mod memory_index;
 mod open;
+mod pairing;
 mod parent_stream;
 mod plugin;
 mod query;
@@ -70,6 +72,7 @@ pub use delivery::{
     Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,
     SendFailure, SendLimits,
 };
+pub use device::Revoked;
 pub use error::ServiceError;
 pub use flow::{
     FlowClaim, FlowClaimInfo, FlowClaimed, FlowOverview, FlowStep, FlowSweep, Flows, NewFlowEvent,
@@ -102,7 +105,7 @@ pub use task_ledger::{
 };
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
-pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, WriteMode};
+pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, VfsPart, VfsRemoved, WriteMode};
 pub use worker::{DiskFiles, Files, FilesKind, ScratchFiles, TaskDesk, TaskWorker, Worker};
 
 pub use crate::clock::Clock;

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    AcpState, AgentId, ChatType, CommitmentStatus, CostGrouping, DeliveryStatus, DiagnosticLevel,
-    FlowStatus, PageLimit, Payloads, SessionStatus, TaskOwnerKind, TaskStatus, TranscriptCursor,
-    TranscriptOrder, VfsNamespace, VfsPath,
+    AcpState, AgentId, AppendEvent, ChannelPeer, ChatType, CommitmentStatus, Content, CostGrouping,
+    DeliveryStatus, DiagnosticLevel, FlowStatus, NewMemory, PageLimit, Payloads, Place,
+    RetentionRules, SessionHeader, SessionPatch, SessionStatus, SessionTarget, TaskOwnerKind,
+    TaskStatus, TranscriptCursor, TranscriptOrder, VfsNamespace, VfsPath,
 };
 
 /// A question to the service.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", content = "params")]
 #[non_exhaustive]
 pub enum Request {
@@ -60,6 +61,7 @@ pub enum Request {
         /// Only whose key or title contains this.
         text: Option<String>,
         /// Archived ones too.
+        #[serde(default)]
         with_archived: bool,
         /// Only updated at this time or later.
         #[serde(default)]
@@ -70,6 +72,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One session and a page of its events, oldest first within the page.
@@ -89,6 +92,7 @@ pub enum Request {
         #[serde(default)]
         payloads: Payloads,
         /// Events of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One event of a session, whole.
@@ -109,6 +113,7 @@ pub enum Request {
         /// Only this agent's; retired agents are searched too.
         agent: Option<AgentId>,
         /// Newest first instead of best first.
+        #[serde(default)]
         newest: bool,
         /// Only what this one said: `user`, `assistant` and so on.
         #[serde(default)]
@@ -120,7 +125,113 @@ pub enum Request {
         #[serde(default)]
         until_ms: Option<i64>,
         /// Most hits.
+        #[serde(default)]
         limit: PageLimit,
+    },
+    /// Append events to a session, all or none; one that is not there is made.
+    #[serde(rename = "sessions.append")]
+    SessionsAppend {
+        /// The agent.
+        agent: AgentId,
+        /// The session: `{"key": "…"}` or `{"id": "…"}`.
+        session: SessionTarget,
+        /// What it is made with, if it is not there yet.
+        #[serde(default)]
+        header: SessionHeader,
+        /// The events in order, 1 to 500; each follows the one before.
+        events: Vec<AppendEvent>,
+        /// A repeat with the same key appends nothing and gives the first result.
+        #[serde(default)]
+        idempotency_key: Option<String>,
+        /// Only if the conversation stands there: `"start"` or `{"event": "…"}`.
+        #[serde(default)]
+        expected_parent: Option<Place>,
+    },
+    /// Make a session without events; it must not be there.
+    #[serde(rename = "sessions.create")]
+    SessionsCreate {
+        /// The agent.
+        agent: AgentId,
+        /// The session: `{"key": "…"}` or `{"id": "…"}`.
+        session: SessionTarget,
+        /// What it is made with.
+        #[serde(default)]
+        header: SessionHeader,
+    },
+    /// Change fields of a session, if it is still as the caller saw it.
+    #[serde(rename = "sessions.patch")]
+    SessionsPatch {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// What to change; what is left out stays, and null takes a text away.
+        patch: SessionPatch,
+        /// Only if it has this revision.
+        #[serde(default)]
+        expected_revision: Option<i64>,
+    },
+    /// Copy a session up to one of its events into a new one.
+    #[serde(rename = "sessions.fork")]
+    SessionsFork {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// The last event to copy; where the conversation stands without it.
+        #[serde(default)]
+        at: Option<Place>,
+        /// Key of the copy; its own id without it.
+        #[serde(default)]
+        session_key: Option<String>,
+    },
+    /// Put a new session behind a session's key, with the same settings and nothing said.
+    #[serde(rename = "sessions.reset")]
+    SessionsReset {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+    },
+    /// Delete a session; a copy is kept for 30 days unless none is wanted.
+    #[serde(rename = "sessions.delete")]
+    SessionsDelete {
+        /// Its agent, where its id or key is not unique.
+        agent: Option<AgentId>,
+        /// Its id, its key, or the start of its id.
+        session: String,
+        /// A pinned one too.
+        #[serde(default)]
+        even_pinned: bool,
+        /// Without a copy: gone for good.
+        #[serde(default)]
+        without_copy: bool,
+        /// Only say what would go.
+        dry_run: bool,
+    },
+    /// Delete the sessions that rules of retention take.
+    #[serde(rename = "sessions.prune")]
+    SessionsPrune {
+        /// Only this agent's.
+        agent: Option<AgentId>,
+        /// The rules; those of the configuration without them.
+        #[serde(default)]
+        rules: Option<RetentionRules>,
+        /// By age although nothing was said for long: the clock was looked at.
+        #[serde(default)]
+        clock_is_right: bool,
+        /// Only say what would go.
+        dry_run: bool,
+    },
+    /// Take in a session that was exported as lines, whole or not at all.
+    #[serde(rename = "sessions.import")]
+    SessionsImport {
+        /// Who it shall belong to; who it belonged to without it.
+        agent: Option<AgentId>,
+        /// The lines.
+        lines: String,
+        /// What they are, for messages.
+        name: String,
     },
     /// Sessions of ACP clients, newest activity first.
     #[serde(rename = "sessions.acp")]
@@ -132,6 +243,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Payloads of tools kept beside a session, oldest first, without their bytes.
@@ -162,6 +274,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One of them, whole.
@@ -186,6 +299,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// What ACP children told a session, by run and place.
@@ -200,6 +314,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// What an agent has cached, by scope and key, without the values.
@@ -212,6 +327,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Delete what is cached.
@@ -244,6 +360,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Background work, newest start first; runs of scheduled jobs only where they are asked for.
@@ -258,6 +375,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One task and all that belongs to it.
@@ -280,6 +398,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Ends that were decided and are not settled, by task.
@@ -288,6 +407,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Ends a task that nobody works on, or asks its worker to stop.
@@ -313,6 +433,86 @@ pub enum Request {
     /// Paired devices.
     #[serde(rename = "devices.list")]
     DevicesList,
+    /// Take back every token of a device.
+    #[serde(rename = "devices.revoke")]
+    DevicesRevoke {
+        /// Its id.
+        device: String,
+    },
+    /// Make a code that pairs one device.
+    #[serde(rename = "devices.pair")]
+    DevicesPair {
+        /// What the device shall be called; what it says without it.
+        #[serde(default)]
+        name: Option<String>,
+        /// How long the code opens, at most a day; ten minutes without it.
+        #[serde(default)]
+        life_ms: Option<i64>,
+    },
+    /// Devices that ask to be paired, newest first.
+    #[serde(rename = "devices.requests")]
+    DevicesRequests,
+    /// Let a device that asks collect its token.
+    #[serde(rename = "devices.approve")]
+    DevicesApprove {
+        /// Its request.
+        request: String,
+    },
+    /// Turn a device away that asks.
+    #[serde(rename = "devices.deny")]
+    DevicesDeny {
+        /// Its request.
+        request: String,
+    },
+    /// What a channel does with somebody who writes: a stranger gets a code to show to the owner.
+    #[serde(rename = "channels.standing")]
+    ChannelsStanding {
+        /// Who writes: `channel`, `account_id`, `peer_id`.
+        peer: ChannelPeer,
+        /// What the channel knows of them, JSON.
+        #[serde(default)]
+        meta_json: Option<String>,
+    },
+    /// Strangers who wait for the owner's word, oldest first.
+    #[serde(rename = "channels.requests")]
+    ChannelsRequests {
+        /// Only of this channel.
+        channel: Option<String>,
+    },
+    /// Let a stranger in.
+    #[serde(rename = "channels.approve")]
+    ChannelsApprove {
+        /// The channel.
+        channel: String,
+        /// The code they were told.
+        code: String,
+    },
+    /// Turn a stranger away; they may ask again.
+    #[serde(rename = "channels.deny")]
+    ChannelsDeny {
+        /// The channel.
+        channel: String,
+        /// The code they were told.
+        code: String,
+    },
+    /// Those who may write, by channel.
+    #[serde(rename = "channels.allowed")]
+    ChannelsAllowed {
+        /// Only of this channel.
+        channel: Option<String>,
+    },
+    /// Let somebody write who did not ask.
+    #[serde(rename = "channels.allow")]
+    ChannelsAllow {
+        /// Who: `channel`, `account_id`, `peer_id`.
+        peer: ChannelPeer,
+    },
+    /// Let somebody write no more.
+    #[serde(rename = "channels.remove")]
+    ChannelsRemove {
+        /// Who: `channel`, `account_id`, `peer_id`.
+        peer: ChannelPeer,
+    },
     /// What calls of models cost, newest first, with the sum of all.
     #[serde(rename = "costs.list")]
     CostsList {
@@ -325,6 +525,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// The same added up by agent, model or day.
@@ -355,6 +556,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Runs of procedures, newest update first.
@@ -367,6 +569,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One run of a procedure, what happened in it and what it proposes.
@@ -381,6 +584,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Who drives runs, oldest first.
@@ -414,6 +618,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One message, with what is to be sent.
@@ -464,6 +669,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One commitment.
@@ -486,6 +692,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// One node and how it belongs to others.
@@ -504,6 +711,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Memories, newest update first.
@@ -514,6 +722,7 @@ pub enum Request {
         /// Only of this category.
         category: Option<String>,
         /// Superseded ones too.
+        #[serde(default)]
         with_superseded: bool,
         /// Expired ones too.
         #[serde(default)]
@@ -521,6 +730,7 @@ pub enum Request {
         /// Cursor of an earlier page.
         before: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Living memories that hold all words of a text.
@@ -534,7 +744,32 @@ pub enum Request {
         #[serde(default)]
         with_expired: bool,
         /// Most hits.
+        #[serde(default)]
         limit: PageLimit,
+    },
+    /// All memories of a key, replaced ones too, or the one of an id; the living one first.
+    #[serde(rename = "memory.show")]
+    MemoryShow {
+        /// The agent.
+        agent: AgentId,
+        /// The key or the id.
+        memory: String,
+    },
+    /// Store a memory under its key; what the key held before is kept as superseded.
+    #[serde(rename = "memory.store")]
+    MemoryStore {
+        /// The agent.
+        agent: AgentId,
+        /// The memory.
+        memory: NewMemory,
+    },
+    /// Delete all memories of a key, replaced ones too, or the one of an id.
+    #[serde(rename = "memory.forget")]
+    MemoryForget {
+        /// The agent.
+        agent: AgentId,
+        /// The key or the id.
+        memory: String,
     },
     /// Delete memories that have expired and are not pinned.
     #[serde(rename = "memory.prune")]
@@ -560,11 +795,91 @@ pub enum Request {
         /// The folder.
         path: VfsPath,
         /// All below it too.
+        #[serde(default)]
         recursive: bool,
         /// Cursor of an earlier page.
         after: Option<String>,
         /// Rows of a page.
+        #[serde(default)]
         limit: PageLimit,
+    },
+    /// Part of a file; none behind its end.
+    #[serde(rename = "vfs.read")]
+    VfsRead {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The file.
+        path: VfsPath,
+        /// Where to begin, bytes.
+        #[serde(default)]
+        offset: u64,
+        /// Most bytes; 16 MiB at most, and without it.
+        #[serde(default)]
+        length: Option<usize>,
+    },
+    /// Write a file in place of one that may be there; folders above it are made.
+    #[serde(rename = "vfs.write")]
+    VfsWrite {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The file.
+        path: VfsPath,
+        /// Its bytes, 16 MiB at most: `{"text": "…"}` or `{"base64": "…"}`.
+        content: Content,
+        /// Whether a disk should let it be started.
+        #[serde(default)]
+        is_executable: bool,
+    },
+    /// Write at the end of a file; it is made where it is missing.
+    #[serde(rename = "vfs.append")]
+    VfsAppend {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The file.
+        path: VfsPath,
+        /// The bytes, 16 MiB at most: `{"text": "…"}` or `{"base64": "…"}`.
+        content: Content,
+    },
+    /// Make a folder and those above it.
+    #[serde(rename = "vfs.make_folder")]
+    VfsMakeFolder {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// The folder.
+        path: VfsPath,
+    },
+    /// Give a file or folder another place; a file takes the place of a file.
+    #[serde(rename = "vfs.rename")]
+    VfsRename {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// What.
+        path: VfsPath,
+        /// Its new place.
+        to: VfsPath,
+    },
+    /// Remove a file or folder.
+    #[serde(rename = "vfs.remove")]
+    VfsRemove {
+        /// The agent.
+        agent: AgentId,
+        /// The tree.
+        namespace: VfsNamespace,
+        /// What.
+        path: VfsPath,
+        /// A folder with all that is in it.
+        #[serde(default)]
+        recursive: bool,
     },
     /// Files whose name or text hold all words of a text.
     #[serde(rename = "vfs.search")]
@@ -576,6 +891,7 @@ pub enum Request {
         /// The words.
         text: String,
         /// Most hits.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Entries of files that hold memories, all or those that hold all words of a text.
@@ -586,6 +902,7 @@ pub enum Request {
         /// Only this agent's.
         agent: Option<AgentId>,
         /// Most entries.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Bring the index over files that hold memories up to date.
@@ -594,6 +911,7 @@ pub enum Request {
         /// Only this agent's.
         agent: Option<AgentId>,
         /// Write everything anew.
+        #[serde(default)]
         rebuild: bool,
     },
     /// How much each plugin keeps.
@@ -615,6 +933,7 @@ pub enum Request {
         /// Exclusive cursor of an earlier page.
         after: Option<String>,
         /// Most rows.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Delete what a plugin keeps.
@@ -648,12 +967,14 @@ pub enum Request {
         /// The run.
         run: Option<String>,
         /// Most runs.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Backup, verification and restore runs, newest first.
     #[serde(rename = "backup.list")]
     BackupList {
         /// Most runs.
+        #[serde(default)]
         limit: PageLimit,
     },
 }

@@ -4,16 +4,19 @@ use serde::Serialize;
 
 use super::{
     AgentChanged, AgentOverview, CostPage, CostReport, DeliveryPrune, DeliveryRetried,
-    FlowClaimInfo, FlowOverview, GoalOverview, KnowledgeOverview, LeaseShown, PluginCleared,
-    PluginOverview, PluginShown, RunHistory, SearchAnswer, SessionTranscript, StatusReport,
-    SweepReport, TaskOutput, TaskOverview,
+    FlowClaimInfo, FlowOverview, Forked, GoalOverview, Imported, KnowledgeOverview, LeaseShown,
+    PatchOutcome, PluginCleared, PluginOverview, PluginShown, Removed, Reset, RetentionReport,
+    Revoked, RunHistory, SearchAnswer, SessionTranscript, StatusReport, SweepReport, TaskOutput,
+    TaskOverview, VfsPart, VfsRemoved,
 };
 use crate::model::{
-    AcpSession, AgentRecord, AuditEvent, BackupRun, CacheCleared, CacheEntry, CancelOutcome,
-    Commitment, CronJob, DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories, FlowProposal,
-    FlowRun, IndexedHit, InstalledPlugins, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun,
-    Page, PairedDevice, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact, SessionRecord,
-    TaskRun, TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry, VfsHit, VfsTree,
+    AcpSession, AgentRecord, Appended, AuditEvent, BackupRun, CacheCleared, CacheEntry,
+    CancelOutcome, ChannelAllowEntry, ChannelPairingRequest, ChannelStanding, Commitment, CronJob,
+    DeliveryEntry, DiagnosticEvent, Event, ExpiredMemories, FlowProposal, FlowRun, IndexedHit,
+    InstalledPlugins, IssuedCode, KeptArtifact, KnowledgeNode, MemoryHit, MigrationRun, Page,
+    PairedDevice, PairingRequest, ParentStreamEvent, PluginBinding, Reindexed, RunArtifact,
+    SessionRecord, TaskRun, TaskSettlement, TierCheck, ToolArtifact, TrajectoryEvent, VfsEntry,
+    VfsHit, VfsTree,
 };
 
 /// An answer of the service; as JSON it is the value inside.
@@ -37,6 +40,22 @@ pub enum Response {
     Transcript(SessionTranscript),
     /// One event.
     Event(Event),
+    /// Where events went.
+    Appended(Appended),
+    /// A session that was made.
+    SessionMade(Box<SessionRecord>),
+    /// What became of a patch.
+    Patched(PatchOutcome),
+    /// A copy of a session.
+    Forked(Box<Forked>),
+    /// A session in the place of another.
+    SessionReset(Reset),
+    /// A session that is gone, or would be.
+    SessionRemoved(Box<Removed>),
+    /// What rules of retention took.
+    SessionsPruned(RetentionReport),
+    /// A session that was taken in.
+    SessionImported(Imported),
     /// Hits in transcripts.
     Search(SearchAnswer),
     /// Sessions of ACP clients.
@@ -83,6 +102,24 @@ pub enum Response {
     Leases(Vec<LeaseShown>),
     /// Devices.
     Devices(Vec<PairedDevice>),
+    /// A code that pairs one device.
+    CodeIssued(IssuedCode),
+    /// Devices that ask.
+    PairingRequests(Vec<PairingRequest>),
+    /// A request that was decided.
+    PairingDecided(PairingRequest),
+    /// What a channel does with somebody.
+    ChannelStanding(ChannelStanding),
+    /// Strangers who wait.
+    ChannelRequests(Vec<ChannelPairingRequest>),
+    /// A stranger whose request was decided.
+    ChannelDecided(ChannelPairingRequest),
+    /// Those who may write.
+    ChannelAllowed(Vec<ChannelAllowEntry>),
+    /// Whether that changed something.
+    Changed(bool),
+    /// What became of a device's tokens.
+    DeviceRevoked(Revoked),
     /// Costs.
     Costs(CostPage),
     /// Costs, added up.
@@ -127,12 +164,24 @@ pub enum Response {
     KnowledgeNode(KnowledgeOverview),
     /// What was done to memories.
     Audit(Page<AuditEvent>),
+    /// A memory that was stored.
+    MemoryStored(Box<MemoryHit>),
+    /// Memories of one name, or those that are gone.
+    MemoriesNamed(Vec<MemoryHit>),
     /// Memories.
     Memories(Page<MemoryHit>),
     /// Trees of files.
     VfsTrees(Vec<VfsTree>),
     /// Files and folders.
     VfsEntries(Page<VfsEntry>),
+    /// Part of a file.
+    VfsPart(VfsPart),
+    /// A file as it was written.
+    VfsWritten(Box<VfsEntry>),
+    /// Done, and there is nothing to tell.
+    Done(()),
+    /// What went.
+    VfsRemoved(VfsRemoved),
     /// Files that were found.
     VfsHits(Vec<VfsHit>),
     /// Entries of files that hold memories.

@@ -20,12 +20,14 @@ use crate::store::agent::vfs::{self as rows, EntryRow};
 pub use self::error::VfsError;
 pub use self::export::VfsExport;
 pub(super) use self::export::blocking;
+pub use self::part::{VfsPart, VfsRemoved};
 use self::tree::Place;
 pub use self::tree::Removal;
 pub(super) use self::tree::refuse_top;
 
 mod error;
 mod export;
+mod part;
 mod tree;
 
 /// Most bytes one call reads or writes; more is streamed.

@@ -6,6 +6,8 @@ pub(crate) mod host;
 mod http;
 mod load;
 mod owner;
+mod pairing;
 mod refusal;
 mod same;
 mod wire;
+mod writes;

@@ -3,10 +3,11 @@
 use clap::Args;
 use serde_json::json;
 use zeroclaw::model::{AgentId, MemoryHit, NewMemory, Page};
-use zeroclaw::service::{HolderKind, Service};
+use zeroclaw::service::{Request, Response};
 
+use crate::cli::carrier::change;
 use crate::cli::output::{Fields, or_dash, time};
-use crate::cli::{CliError, Context, Exit};
+use crate::cli::{CliError, Context, Exit, ask};
 
 /// What changing commands can end with.
 pub(super) const EXITS: [Exit; 7] = [
@@ -103,10 +104,13 @@ pub(super) async fn store(context: &Context, args: StoreArgs) -> Result<Exit, Cl
             .map(|days| now_ms + i64::from(days) * DAY_MS),
         ..NewMemory::default()
     };
-    let service = Service::open(&context.root, context.clock.clone(), HolderKind::Cli).await?;
-    let stored = service.store_memory(&args.agent, new).await;
-    service.close().await;
-    let stored = stored?;
+    let request = Request::MemoryStore {
+        agent: args.agent,
+        memory: new,
+    };
+    let Response::MemoryStored(stored) = change(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
     if context.json() {
         context.out.json(&stored)?;
     } else {
@@ -116,10 +120,7 @@ pub(super) async fn store(context: &Context, args: StoreArgs) -> Result<Exit, Cl
 }
 
 pub(super) async fn show(context: &Context, args: NamedArgs) -> Result<Exit, CliError> {
-    let service = Service::look(&context.root, context.clock.clone()).await?;
-    let found = service.show_memory(&args.agent, &args.memory).await;
-    service.close().await;
-    let items = found?;
+    let items = named(ask(context, show_request(&args)).await?)?;
     if context.json() {
         context.out.json(&Page { items, next: None })?;
         return Ok(Exit::Done);
@@ -131,6 +132,20 @@ pub(super) async fn show(context: &Context, args: NamedArgs) -> Result<Exit, Cli
         context.out.fields(&fields(hit))?;
     }
     Ok(Exit::Done)
+}
+
+fn show_request(args: &NamedArgs) -> Request {
+    Request::MemoryShow {
+        agent: args.agent.clone(),
+        memory: args.memory.clone(),
+    }
+}
+
+fn named(answer: Response) -> Result<Vec<MemoryHit>, CliError> {
+    match answer {
+        Response::MemoriesNamed(found) => Ok(found),
+        _ => Err(CliError::wrong_answer()),
+    }
 }
 
 fn fields(hit: &MemoryHit) -> Fields {
@@ -151,17 +166,14 @@ fn fields(hit: &MemoryHit) -> Fields {
 
 pub(super) async fn forget(context: &Context, args: ForgetArgs) -> Result<Exit, CliError> {
     let NamedArgs { agent, memory } = &args.named;
-    let clock = context.clock.clone();
     let gone = if args.dry_run {
-        let service = Service::look(&context.root, clock).await?;
-        let found = service.show_memory(agent, memory).await;
-        service.close().await;
-        found?
+        named(ask(context, show_request(&args.named)).await?)?
     } else if args.yes {
-        let service = Service::open(&context.root, clock, HolderKind::Cli).await?;
-        let gone = service.forget_memory(agent, memory).await;
-        service.close().await;
-        gone?
+        let request = Request::MemoryForget {
+            agent: agent.clone(),
+            memory: memory.clone(),
+        };
+        named(change(context, request).await?)?
     } else {
         let message = format!("{memory} would be forgotten for good, with all it held before");
         return Err(CliError::new(Exit::Refused, message)

@@ -1,11 +1,11 @@
 //! `zeroclaw sessions rename`, `archive`, `fork`, `reset`.
 
 use clap::Args;
-use zeroclaw::model::{AgentId, Place, SessionPatch, SessionRecord};
-use zeroclaw::service::{PatchOutcome, Service};
+use zeroclaw::model::{Place, SessionPatch, SessionRecord};
+use zeroclaw::service::{PatchOutcome, Request, Response};
 
 use super::TargetArgs;
-use crate::cli::carrier::writing;
+use crate::cli::carrier::change;
 use crate::cli::output::Fields;
 use crate::cli::{CliError, Context, Exit};
 
@@ -109,13 +109,15 @@ async fn patch_session(
     patch: SessionPatch,
     revision: RevisionArgs,
 ) -> Result<Exit, CliError> {
-    let outcome = writing(context, async |service: &Service| {
-        let found = target.find(service).await?;
-        let (agent, id) = (&found.agent_id, &found.session_id);
-        let patched = service.patch_session(agent, id, patch, revision.if_revision);
-        Ok(patched.await?)
-    })
-    .await?;
+    let request = Request::SessionsPatch {
+        agent: target.agent,
+        session: target.session,
+        patch,
+        expected_revision: revision.if_revision,
+    };
+    let Response::Patched(outcome) = change(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
     match outcome {
         PatchOutcome::Applied(session) => show(context, &session),
         PatchOutcome::Conflict { current, fields } => {
@@ -146,13 +148,15 @@ fn show(context: &Context, session: &SessionRecord) -> Result<Exit, CliError> {
 }
 
 pub(super) async fn fork(context: &Context, args: ForkArgs) -> Result<Exit, CliError> {
-    let forked = writing(context, async |service: &Service| {
-        let found = args.target.find(service).await?;
-        let (agent, id): (&AgentId, &str) = (&found.agent_id, &found.session_id);
-        let at = args.at.map(Place::Event);
-        Ok(service.fork_session(agent, id, at, args.key).await?)
-    })
-    .await?;
+    let request = Request::SessionsFork {
+        agent: args.target.agent,
+        session: args.target.session,
+        at: args.at.map(Place::Event),
+        session_key: args.key,
+    };
+    let Response::Forked(forked) = change(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
     if context.json() {
         context.out.json(&forked)?;
     } else {
@@ -164,12 +168,13 @@ pub(super) async fn fork(context: &Context, args: ForkArgs) -> Result<Exit, CliE
 }
 
 pub(super) async fn reset(context: &Context, args: ResetArgs) -> Result<Exit, CliError> {
-    let reset = writing(context, async |service: &Service| {
-        let found = args.target.find(service).await?;
-        let (agent, id) = (&found.agent_id, &found.session_id);
-        Ok(service.reset_session(agent, id).await?)
-    })
-    .await?;
+    let request = Request::SessionsReset {
+        agent: args.target.agent,
+        session: args.target.session,
+    };
+    let Response::SessionReset(reset) = change(context, request).await? else {
+        return Err(CliError::wrong_answer());
+    };
     if context.json() {
         context.out.json(&reset)?;
     } else {

@@ -1,19 +1,22 @@
 //! `zeroclaw sessions export` and `import`.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zeroclaw::model::AgentId;
-use zeroclaw::service::{ExportFormat, Exported, Service};
+use zeroclaw::service::{ExportFormat, Exported, Imported, Request, Response, Service};
 
 use super::TargetArgs;
 use crate::cli::args::one_of;
-use crate::cli::carrier::writing;
+use crate::cli::carrier::{change, is_served, writing};
 use crate::cli::output::{Fields, size};
 use crate::cli::{CliError, Context, Exit, Out};
+
+/// Most bytes of an exported session that fit into one request, quoted as JSON wants it.
+const MAX_SENT_BYTES: u64 = 30 * 1024 * 1024;
 
 const FORMATS: &[&str] = &["jsonl", "markdown", "html"];
 
@@ -149,12 +152,16 @@ pub(super) async fn import(context: &Context, args: ImportArgs) -> Result<Exit, 
         let message = format!("cannot read {}", args.file.display());
         CliError::new(Exit::NotFound, message).because(&error)
     })?;
-    let imported = writing(context, async |service: &Service| {
-        let mut from = BufReader::new(file);
-        let agent = args.agent.as_ref();
-        Ok(service.import_session(agent, &mut from, &args.file).await?)
-    })
-    .await?;
+    let imported = if is_served(context).await {
+        send(context, &args, file).await?
+    } else {
+        writing(context, async |service: &Service| {
+            let mut from = BufReader::new(file);
+            let agent = args.agent.as_ref();
+            Ok(service.import_session(agent, &mut from, &args.file).await?)
+        })
+        .await?
+    };
     if context.json() {
         context.out.json(&imported)?;
         return Ok(Exit::Done);
@@ -170,4 +177,33 @@ pub(super) async fn import(context: &Context, args: ImportArgs) -> Result<Exit, 
             .warn(&format!("the key {key} leads to another session here"));
     }
     Ok(Exit::Done)
+}
+
+/// Gives an exported session to the daemon, in one request: it is in whole or not at all.
+async fn send(context: &Context, args: &ImportArgs, file: File) -> Result<Imported, CliError> {
+    let cannot_read = |error: std::io::Error| {
+        let message = format!("cannot read {}", args.file.display());
+        CliError::new(Exit::Refused, message).because(&error)
+    };
+    let mut lines = String::new();
+    let mut limited = file.take(MAX_SENT_BYTES + 1);
+    limited.read_to_string(&mut lines).map_err(cannot_read)?;
+    if lines.len() as u64 > MAX_SENT_BYTES {
+        let message = format!(
+            "{} is larger than {}, the most that is given to a daemon at once",
+            args.file.display(),
+            size(MAX_SENT_BYTES)
+        );
+        let refused = CliError::new(Exit::Busy, message);
+        return Err(refused.hint("stop the daemon, import it, and start the daemon again"));
+    }
+    let request = Request::SessionsImport {
+        agent: args.agent.clone(),
+        lines,
+        name: args.file.display().to_string(),
+    };
+    match change(context, request).await? {
+        Response::SessionImported(imported) => Ok(imported),
+        _ => Err(CliError::wrong_answer()),
+    }
 }

@@ -2,14 +2,12 @@
 
 use clap::Args;
 use zeroclaw::model::AgentId;
-use zeroclaw::service::{
-    RemoveOptions, Removed, RetentionOptions, RetentionReport, RetentionRules, Service,
-};
+use zeroclaw::service::{Removed, Request, Response, RetentionReport, RetentionRules};
 
 use super::TargetArgs;
-use crate::cli::carrier::{looking, writing};
+use crate::cli::carrier::change;
 use crate::cli::output::{Column, Fields, Table, or_dash, size, time};
-use crate::cli::{CliError, Context, Exit};
+use crate::cli::{CliError, Context, Exit, ask};
 
 #[derive(Args, Debug)]
 pub(crate) struct DeleteArgs {
@@ -91,17 +89,17 @@ impl RuleArgs {
 }
 
 pub(super) async fn delete(context: &Context, args: DeleteArgs) -> Result<Exit, CliError> {
-    let options = RemoveOptions {
+    let request = Request::SessionsDelete {
+        agent: args.target.agent,
+        session: args.target.session,
         even_pinned: args.even_pinned,
         without_copy: args.without_copy,
         dry_run: !args.yes,
     };
-    let removed = writing(context, async |service: &Service| {
-        let found = args.target.find(service).await?;
-        let (agent, id) = (&found.agent_id, &found.session_id);
-        Ok(service.remove_session(agent, id, options).await?)
-    })
-    .await?;
+    let Response::SessionRemoved(removed) = look_or_change(context, args.yes, request).await?
+    else {
+        return Err(CliError::wrong_answer());
+    };
     if context.json() {
         context.out.json(&removed)?;
     } else {
@@ -111,6 +109,18 @@ pub(super) async fn delete(context: &Context, args: DeleteArgs) -> Result<Exit, 
         return Err(consent("deleting a session needs consent"));
     }
     Ok(Exit::Done)
+}
+
+/// With consent the request changes something, without it only says what it would.
+async fn look_or_change(
+    context: &Context,
+    has_consent: bool,
+    request: Request,
+) -> Result<Response, CliError> {
+    match has_consent {
+        true => change(context, request).await,
+        false => ask(context, request).await,
+    }
 }
 
 fn consent(message: impl Into<String>) -> CliError {
@@ -133,20 +143,14 @@ fn show(context: &Context, removed: &Removed) -> Result<(), CliError> {
 }
 
 pub(super) async fn prune(context: &Context, args: PruneArgs) -> Result<Exit, CliError> {
-    let options = RetentionOptions {
+    let request = Request::SessionsPrune {
         agent: args.agent,
         rules: args.rules.rules(),
-        dry_run: args.dry_run,
-        yes: args.yes,
         clock_is_right: args.clock_is_right,
+        dry_run: !args.yes,
     };
-    let apply = async |service: &Service| -> Result<_, CliError> {
-        Ok(service.apply_retention(&options).await?)
-    };
-    let report = if args.yes {
-        writing(context, apply).await?
-    } else {
-        looking(context, apply).await?
+    let Response::SessionsPruned(report) = look_or_change(context, args.yes, request).await? else {
+        return Err(CliError::wrong_answer());
     };
     if context.json() {
         context.out.json(&report)?;

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use zeroclaw::model::{VfsEntry, VfsPath};
-use zeroclaw::service::{HolderKind, Removal, Service, WriteMode};
+use zeroclaw::service::{Request, Response, Service, VfsRemoved, WriteMode};
 
 use super::TreeArgs;
+use super::upload::upload;
+use crate::cli::carrier::{change, is_served, looking, writing};
 use crate::cli::output::{Fields, size};
 use crate::cli::{CliError, Context, Exit};
 
@@ -59,14 +61,16 @@ pub(crate) struct RmArgs {
 
 pub(super) async fn put(context: &Context, args: PutArgs) -> Result<Exit, CliError> {
     let (mut source, mode) = open(&args.source).await?;
-    let service = Service::open(&context.root, context.clock.clone(), HolderKind::Cli).await?;
-    let stored = async {
-        let vfs = service.vfs(&args.tree.agent, args.tree.namespace).await?;
-        vfs.write_from(&args.path, &mut source, mode).await
+    let stored = if is_served(context).await {
+        upload(context, &args.tree, &args.path, &mut source, mode).await?
+    } else {
+        writing(context, async |service: &Service| {
+            let vfs = service.vfs(&args.tree.agent, args.tree.namespace).await?;
+            Ok(vfs.write_from(&args.path, &mut source, mode).await?)
+        })
+        .await?
     };
-    let stored = stored.await;
-    service.close().await;
-    told(context, &stored?)
+    told(context, &stored)
 }
 
 async fn open(path: &PathBuf) -> Result<(tokio::fs::File, WriteMode), CliError> {
@@ -107,14 +111,7 @@ fn told(context: &Context, entry: &VfsEntry) -> Result<Exit, CliError> {
 }
 
 pub(super) async fn remove(context: &Context, args: RmArgs) -> Result<Exit, CliError> {
-    let clock = context.clock.clone();
-    let service = match args.dry_run {
-        true => Service::look(&context.root, clock).await?,
-        false => Service::open(&context.root, clock, HolderKind::Cli).await?,
-    };
-    let removed = removed(&service, &args).await;
-    service.close().await;
-    let removed = removed?;
+    let removed = removed(context, &args).await?;
     if context.json() {
         context.out.json(&json!({
             "namespace": args.tree.namespace,
@@ -137,23 +134,33 @@ pub(super) async fn remove(context: &Context, args: RmArgs) -> Result<Exit, CliE
 }
 
 /// Files and folders that went, or would go.
-async fn removed(service: &Service, args: &RmArgs) -> Result<u64, CliError> {
-    let vfs = service
-        .vfs(&args.tree.agent, args.tree.namespace.clone())
-        .await?;
+async fn removed(context: &Context, args: &RmArgs) -> Result<u64, CliError> {
     if args.dry_run {
-        return Ok(vfs.measure(&args.path).await?);
+        return measure(context, args).await;
     }
     if args.recursive && !args.yes {
-        let count = vfs.measure(&args.path).await?;
+        let count = measure(context, args).await?;
         let message = format!("{count} files and folders would be removed for good");
         return Err(CliError::new(Exit::Refused, message)
             .hint("see what is there with `vfs ls --recursive`, then say --yes"));
     }
-    let removal = if args.recursive {
-        Removal::Tree
-    } else {
-        Removal::Alone
+    let request = Request::VfsRemove {
+        agent: args.tree.agent.clone(),
+        namespace: args.tree.namespace.clone(),
+        path: args.path.clone(),
+        recursive: args.recursive,
     };
-    Ok(vfs.remove(&args.path, removal).await?)
+    match change(context, request).await? {
+        Response::VfsRemoved(VfsRemoved { entries }) => Ok(entries),
+        _ => Err(CliError::wrong_answer()),
+    }
+}
+
+async fn measure(context: &Context, args: &RmArgs) -> Result<u64, CliError> {
+    looking(context, async |service: &Service| {
+        let namespace = args.tree.namespace.clone();
+        let vfs = service.vfs(&args.tree.agent, namespace).await?;
+        Ok(vfs.measure(&args.path).await?)
+    })
+    .await
 }

@@ -14,11 +14,7 @@ const TOKEN: &str = "zc_a_token_of_a_test";
 /// A root that answers on a port of its own, with one paired device.
 fn paired() -> (Sandbox, u16) {
     let sandbox = fresh();
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_port();
     configure(&sandbox, &format!("listen = \"127.0.0.1:{port}\""));
     let hash = zeroclaw::model::TokenHash::of(TOKEN).to_hex();
     block_on(async {
@@ -37,12 +33,23 @@ fn paired() -> (Sandbox, u16) {
     (sandbox, port)
 }
 
-fn configure(sandbox: &Sandbox, http: &str) {
+pub(super) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+pub(super) fn configure(sandbox: &Sandbox, http: &str) {
     let text = format!("schema_version = 3\n[state.http]\n{http}\n");
     std::fs::write(sandbox.root().join("config.toml"), text).unwrap();
 }
 
-fn send(port: u16, method: &str, path: &str, token: Option<&str>, body: &str) -> TcpStream {
+pub(super) fn send(
+    port: u16,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &str,
+) -> TcpStream {
     let since = std::time::Instant::now();
     let mut stream = loop {
         match TcpStream::connect(("127.0.0.1", port)) {
@@ -58,14 +65,20 @@ fn send(port: u16, method: &str, path: &str, token: Option<&str>, body: &str) ->
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{bearer}Content-Length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n{bearer}Content-Length: {length}\r\n\r\n{body}"
     )
     .unwrap();
     stream
 }
 
 /// Status and body of one request.
-fn ask(port: u16, method: &str, path: &str, token: Option<&str>, body: &str) -> (u16, Value) {
+pub(super) fn ask(
+    port: u16,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &str,
+) -> (u16, Value) {
     let mut text = String::new();
     send(port, method, path, token, body)
         .read_to_string(&mut text)

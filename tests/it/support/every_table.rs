@@ -103,6 +103,13 @@ const GLOBAL: &[(&str, Values)] = &[
         "device_auth_tokens",
         &[("token_sha256", DIGEST), ("status", "'revoked'")],
     ),
+    ("device_bootstrap_tokens", &[("token_key", DIGEST)]),
+    (
+        "device_pairing_requests",
+        &[("secret_sha256", DIGEST), ("status", "'collected'")],
+    ),
+    ("channel_pairing_requests", &[]),
+    ("channel_pairing_allow_entries", &[]),
     (
         "acp_sessions",
         &[("agent_id", "'atlas'"), ("state", "'ended'")],

@@ -2,20 +2,22 @@
 
 use zeroclaw::db::WriteTx;
 use zeroclaw::model::{
-    AuditEvent, Commitment, CommitmentStatus, DeliveryRoute, FlowEvent, FlowProposal, FlowRun,
-    FlowStatus, InstalledPlugins, KnowledgeEdge, KnowledgeNode, NewCommitment, NewDelivery,
-    PairedDevice, PluginBinding, ProposalStatus, TokenHash, TokenStatus,
+    AuditEvent, ChannelPairingRequest, ChannelPeer, Commitment, CommitmentStatus, DeliveryRoute,
+    FlowEvent, FlowProposal, FlowRun, FlowStatus, InstalledPlugins, KnowledgeEdge, KnowledgeNode,
+    NewCommitment, NewDelivery, PairedDevice, PairingRequest, PairingStatus, PluginBinding,
+    ProposalStatus, TokenHash, TokenStatus,
 };
 use zeroclaw::store::global::flow_claim::FlowClaimRow;
 use zeroclaw::store::global::{
-    audit, commitment, delivery_queue, device, flow, flow_claim, knowledge, plugin, plugin_blob,
-    plugin_index,
+    audit, channel_pairing, commitment, delivery_queue, device, flow, flow_claim, knowledge,
+    pairing, plugin, plugin_blob, plugin_index,
 };
 
 use super::{HOSTILE, START_MS};
 
 pub(super) async fn fill(tx: &mut WriteTx<'_>) {
     device::insert(tx, &[tablet()]).await.unwrap();
+    pairing(tx).await;
     flow::upsert_run(tx, &run()).await.unwrap();
     flow::insert_events(tx, &[vote()]).await.unwrap();
     assert!(flow_claim::insert(tx, &driver()).await.unwrap());
@@ -41,6 +43,45 @@ fn tablet() -> PairedDevice {
         status: TokenStatus::Active,
         status_reason: None,
         revoked_at_ms: None,
+    }
+}
+
+async fn pairing(tx: &mut WriteTx<'_>) {
+    let hash = TokenHash::of("made up");
+    let code = pairing::insert_code(tx, hash, None, START_MS, START_MS + 1);
+    code.await.unwrap();
+    let request = PairingRequest {
+        request_id: "request-1".to_owned(),
+        display_name: Some(HOSTILE.to_owned()),
+        device_type: None,
+        remote_ip: None,
+        status: PairingStatus::Pending,
+        created_at_ms: START_MS,
+        expires_at_ms: i64::MAX,
+        decided_at_ms: None,
+        device_id: None,
+    };
+    let inserted = pairing::insert_request(tx, &request, hash).await;
+    inserted.unwrap();
+    let stranger = ChannelPairingRequest {
+        peer: peer("42"),
+        code: "ZW014D2P".to_owned(),
+        created_at_ms: START_MS,
+        last_seen_at_ms: START_MS,
+        expires_at_ms: i64::MAX,
+        meta_json: Some(serde_json::json!({ "name": HOSTILE }).to_string()),
+    };
+    let inserted = channel_pairing::insert_request(tx, &stranger).await;
+    assert!(inserted.unwrap());
+    let allowed = channel_pairing::allow(tx, &peer("7"), START_MS).await;
+    assert!(allowed.unwrap());
+}
+
+fn peer(peer_id: &str) -> ChannelPeer {
+    ChannelPeer {
+        channel: "telegram".to_owned(),
+        account_id: "default".to_owned(),
+        peer_id: peer_id.to_owned(),
     }
 }
 
