@@ -72,10 +72,13 @@ impl Fse {
         let (step, mask) = ((size >> 1) + (size >> 3) + 3, size - 1);
         let mut at = 0;
         for (symbol, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            if high == 0 {
+                return Err(BROKEN);
+            }
             for _ in 0..*count {
                 cells[at].symbol = symbol as u8;
                 at = (at + step) & mask;
-                while at >= high && high > 0 {
+                while at >= high {
                     at = (at + step) & mask;
                 }
             }
@@ -139,13 +142,13 @@ pub(super) fn counts(bytes: &mut &[u8], max_log: u32) -> Result<(Vec<i16>, u32)>
         let count = i16::try_from(number).map_err(|_| BROKEN)? - 1;
         left -= i32::from(count.unsigned_abs());
         counts.push(count);
-        while count == 0 {
+        // Behind one that does not occur, how many more do not.
+        let mut is_more = count == 0;
+        while is_more {
             let more = peek(at, 2)?;
             at += 2;
             counts.extend(std::iter::repeat_n(0, more as usize));
-            if more < 3 {
-                break;
-            }
+            is_more = more == 3;
         }
     }
     if left != 1 || counts.len() > 256 {
