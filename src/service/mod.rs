@@ -22,6 +22,7 @@ mod claim;
 mod commitment;
 mod compact;
 mod control;
+mod control_watch;
 mod cost;
 mod cron;
 mod delivery;
@@ -67,6 +68,7 @@ pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};
 pub use commitment::{Commitments, Committed};
+pub use control_watch::{ControlChange, ControlWatch};
 pub use cost::{CostPage, CostReport};
 pub use delivery::{
     Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,

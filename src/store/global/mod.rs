@@ -26,3 +26,4 @@ pub mod plugin_index;
 pub mod plugin_room;
 pub mod settlement;
 pub mod task;
+pub mod watch;
