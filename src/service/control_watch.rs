@@ -73,7 +73,7 @@ impl Service {
         let db = Arc::clone(self.global());
         let conn = db.read().await?;
         let mut begun = ControlWatch {
-            db: db,
+            db,
             conn,
             version: 0,
             last_task: 0,
