@@ -60,6 +60,11 @@ impl Life {
                 let rows = staged(layout, id, names::GLOBAL_DB);
                 // The staging folder goes once all is done: a kill right after that left the journal alone.
                 if exists(&rows) {
+                    // Whoever ends it may be of a later release than who began it: both are of its schema then.
+                    for path in [&layout.global_db(), &rows] {
+                        let access = Access::Write(access.clone());
+                        Db::open(path, &Tier::Global, access).await?.close().await;
+                    }
                     put_belongings(&layout.global_db(), &rows, &agent, &mentions).await?;
                 }
                 fault("revive.rows");

@@ -43,6 +43,12 @@ pub const OF_TASKS: [&str; 4] = [
     "task_settlements",
 ];
 
+/// Whether a table may hold something of an agent.
+#[must_use]
+pub fn may_belong(table: &str) -> bool {
+    naming().any(|(name, _)| name == table) || OF_TASKS.contains(&table)
+}
+
 /// A task of somebody else that names an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskMention {

@@ -27,7 +27,7 @@ mod undone;
 mod writer;
 
 pub use belongings::{
-    HISTORY, OF_TASKS, OWNED, TaskMention, copy_belongings, give_tier, put_belongings,
+    HISTORY, OF_TASKS, OWNED, TaskMention, copy_belongings, give_tier, may_belong, put_belongings,
 };
 pub use bind::bound;
 pub use check::{FULL_TEXT_INDEXES, check_connection, check_full_text, check_relations};

@@ -17,7 +17,7 @@ use super::{Service, ServiceError};
 use crate::backup::{self, AdoptJob, BackupError, BackupJob, Manifest, Role, Scope, Seal};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::db::{Access, Db, known_version};
+use crate::db::{Access, Db, known_version, may_belong};
 use crate::fs::{Layout, RootLock};
 use crate::model::{AgentId, AgentRecord, AgentStatus, Tier};
 use crate::store::global::{cron, task};
@@ -230,7 +230,7 @@ async fn tell_rows(
     let listed = members.filter(|member| member.role == Some(Role::Global));
     for (table, count) in listed.filter_map(|member| member.rows.as_ref()).flatten() {
         let came = report.rows.get(table).copied().unwrap_or_default();
-        if table != "schema_meta" && came < *count {
+        if may_belong(table) && came < *count {
             report.notes.push(format!(
                 "of {count} rows of {table} {came} are there: others have the place of the rest, which the archive keeps"
             ));

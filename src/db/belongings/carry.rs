@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
-use super::{HISTORY, TaskMention, change, tables};
+use super::{HISTORY, OF_TASKS, TaskMention, change, tables};
 use crate::db::error::{DbError, OpenError};
 use crate::db::open::{Access, ConnectHere, Db, Durability, WriteAccess};
 use crate::db::options::write_options;
@@ -191,8 +191,13 @@ async fn copy(conn: &mut SqliteConnection, agent: &AgentId, conflict: &str) -> R
                 .fetch_all(&mut *conn)
                 .await?;
         let columns = columns.join(", ");
+        // What hangs on a task does not come to hang on another's, where that has its place.
+        let and_its = match OF_TASKS.contains(&table) {
+            true => "AND task_id IN (SELECT task_id FROM main.task_runs WHERE agent_id = ?1)",
+            false => "",
+        };
         let sql = format!(
-            "INSERT INTO main.{table} ({columns}) SELECT {columns} FROM other.{table} WHERE {is_its} {conflict}"
+            "INSERT INTO main.{table} ({columns}) SELECT {columns} FROM other.{table} WHERE {is_its} {and_its} {conflict}"
         );
         // Constants of this program, and names of columns of its own schema.
         sqlx::query(AssertSqlSafe(sql))

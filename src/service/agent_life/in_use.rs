@@ -89,7 +89,7 @@ impl Service {
                         "task {id:?} is {status}{}",
                         by(task.origin.owner().as_ref())
                     ),
-                    format!("`zeroclaw tasks cancel {id}` ends it"),
+                    format!("`zeroclaw tasks cancel {id} --yes` ends it"),
                 ));
             }
         }

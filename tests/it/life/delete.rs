@@ -60,7 +60,10 @@ fn a_deleted_agent_leaves_no_trace_and_comes_back_as_it_was() {
         .exits(0);
     assert_eq!(traces(&root, "atlas"), Vec::<String>::new());
     let told = home.zeroclaw(&[&back[..], &["--yes", "--json"]].concat());
-    is_documented(&back[..2], &told.exits(0).json());
+    let told = told.exits(0).json();
+    is_documented(&back[..2], &told);
+    assert_eq!(told["rows"], done["rows"]);
+    assert!(!told["notes"].to_string().contains("the rest"), "{told}");
     assert_same(&said(&root, "atlas"), &before, "restored");
     for path in [
         "agents/atlas/workspace/notes/tide.md",
@@ -179,6 +182,28 @@ fn jobs_come_back_switched_off_unless_they_are_wanted() {
         .exits(0);
     let jobs = home.zeroclaw(&["cron", "list", "--json"]).exits(0).json();
     assert_eq!(jobs[0]["enabled"], true);
+}
+
+#[test]
+fn a_row_whose_place_another_has_stays_in_the_archive_and_is_told() {
+    let home = inhabited();
+    let archive = deleted(&home);
+    change(
+        &global(&home.root()),
+        "INSERT INTO task_runs (task_id, owner_kind, agent_id, status, created_at_ms, output)
+         VALUES ('task-1', 'task', 'birch', 'succeeded', 1, 'of birch')",
+    );
+
+    home.zeroclaw(&["agents", "restore", &archive, "--yes"])
+        .exits(0)
+        .complains("of 1 rows of task_runs 0 are there");
+
+    let kept = "SELECT agent_id, output FROM task_runs WHERE task_id = 'task-1'";
+    assert_eq!(rows(&global(&home.root()), kept), [["birch", "of birch"]]);
+    // Nor does what hung on the one come to hang on the other.
+    let goals = "SELECT count(*) FROM goal_tasks";
+    assert_eq!(number(&global(&home.root()), goals), 0);
+    home.zeroclaw(&["db", "check"]).exits(0);
 }
 
 #[test]
