@@ -33,7 +33,7 @@ pub(crate) async fn ready(dir: &Path, scale: Scale, table: &mut Table) {
     let opened = Service::init(&root, Clock::system(), HolderKind::Cli).await;
     let service = opened.unwrap().0;
     for number in 0..scale.agents {
-        let agent = AgentId::new(&format!("agent-{number}")).unwrap();
+        let agent = AgentId::new(format!("agent-{number}")).unwrap();
         service.add_agent(&agent).await.unwrap();
         let to = SessionTarget::Key("s".to_owned());
         let events = vec![AppendEvent::message("user", "a heron by the harbour")];
