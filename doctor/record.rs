@@ -29,6 +29,7 @@ pub(crate) mod kind {
     pub(crate) const CONTINUATION: &str = "continuations";
     pub(crate) const SETTLEMENT: &str = "settlements";
     pub(crate) const ARTIFACT: &str = "artifacts";
+    pub(crate) const DELIVERY: &str = "deliveries";
     pub(crate) const DEVICE: &str = "devices";
     pub(crate) const ACP_SESSION: &str = "ACP sessions";
     pub(crate) const TOOL_ARTIFACT: &str = "tool artifacts";

@@ -19,6 +19,7 @@ mod audit;
 pub(crate) mod background;
 pub(crate) mod branch;
 mod cost;
+mod delivery;
 mod device;
 mod diagnostic;
 mod flow;
@@ -232,6 +233,7 @@ rows! {
     Device: zeroclaw::model::PairedDevice,
     SessionRoute: zeroclaw::model::SessionRoute,
     BranchTip: branch::BranchTip,
+    Delivery: zeroclaw::model::DeliveryEntry,
     AcpSession: zeroclaw::model::AcpSession,
     ToolArtifact: zeroclaw::model::ToolArtifact,
     IndexedFile: zeroclaw::model::IndexedFile,

@@ -151,7 +151,7 @@ fn traces(root: &Path, trace: &Path) -> Result<Vec<PathBuf>, FsError> {
 }
 
 /// Paths below `root` that a pattern stands for; one without `*` stands for itself, there or not.
-pub(super) fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
+pub(crate) fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, FsError> {
     let pattern = pattern.trim_end_matches('/');
     if !pattern.contains('*') {
         return Ok(vec![PathBuf::from(pattern)]);

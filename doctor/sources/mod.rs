@@ -11,6 +11,7 @@ pub(crate) mod openclaw;
 pub(crate) mod rows;
 pub(crate) mod sqlite;
 pub(crate) mod zeroclaw;
+pub(crate) mod zstd;
 
 use std::future::Future;
 

@@ -121,7 +121,8 @@ impl<'de> Visitor<'de> for Entries<'_> {
     }
 }
 
-fn entry(key: &str, value: Value) -> Result<Entry, Refusal> {
+/// Takes an entry apart.
+pub(super) fn entry(key: &str, value: Value) -> Result<Entry, Refusal> {
     let refusal = |reason: &str, value: &Value| Refusal {
         kind: kind::SESSION_ROUTE,
         place: format!("key {key}"),

@@ -73,6 +73,11 @@ fn part(piece: Piece<'_>, is_repaired: bool) -> Part {
             };
         }
     };
+    record(place, json, is_repaired)
+}
+
+/// A record by its JSON text.
+pub(super) fn record(place: String, json: &str, is_repaired: bool) -> Part {
     let broken = |place, reason| Part::Broken {
         place,
         reason,

@@ -5,10 +5,10 @@ use std::path::Path;
 use zeroclaw::fs::FsError;
 
 use super::home::{Home, Standing};
-use super::surfaces::{Kind, OTHERS};
+use super::surfaces::{Kind, OTHERS, PLACES};
 use crate::doctor::finding::{Finding, Level};
 use crate::doctor::names::escaped;
-use crate::doctor::scan::{Disposition, Scan, rest, source};
+use crate::doctor::scan::{Disposition, Scan, is_regular, matching, rest, source};
 use crate::doctor::sources::zeroclaw::surfaces::Format;
 
 /// Scans a home.
@@ -28,6 +28,14 @@ pub(crate) fn scan(home: &Home) -> Result<Scan, FsError> {
         };
         add(home, relative, kind, &mut scan)?;
     }
+    for (kind, pattern) in PLACES {
+        for relative in matching(&home.root, pattern)? {
+            if is_regular(&home.root.join(&relative)) {
+                add(home, &relative, *kind, &mut scan)?;
+            }
+        }
+    }
+    custom_cron_store(home, &mut scan)?;
     scan.findings.extend(told(home));
     let rows = OTHERS.iter().map(|row| rest::Row {
         surface: row.surface,
@@ -37,6 +45,25 @@ pub(crate) fn scan(home: &Home) -> Result<Scan, FsError> {
     });
     rest::find(&home.root, rows, &mut scan)?;
     Ok(scan)
+}
+
+/// Jobs in a place of their own, by the configuration.
+fn custom_cron_store(home: &Home, scan: &mut Scan) -> Result<(), FsError> {
+    let Some(written) = home.settings.text("cron.store") else {
+        return Ok(());
+    };
+    let path = home
+        .settings
+        .path(&home.root, written, &home.settings.default_agent);
+    let relative = path.strip_prefix(&home.root).unwrap_or(&path);
+    let is_known = scan
+        .sources
+        .iter()
+        .any(|source| source.relative == relative);
+    if !is_known && is_regular(&path) {
+        add(home, relative, Kind::CronJobs, scan)?;
+    }
+    Ok(())
 }
 
 fn add(home: &Home, relative: &Path, kind: Kind, scan: &mut Scan) -> Result<(), FsError> {

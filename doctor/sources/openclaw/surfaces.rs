@@ -14,10 +14,46 @@ pub(crate) enum Kind {
     Transcript,
     /// `*.jsonl.reset.*` and its like.
     PastTranscript,
+    /// `cron/jobs.json`.
+    CronJobs,
+    /// `cron/runs/*.jsonl`.
+    CronRuns,
+    /// `devices/paired.json`.
+    Devices,
+    /// `delivery-queue/*.json` and its like.
+    Deliveries,
+    /// `state/openclaw.sqlite`.
+    StateDb,
+    /// `openclaw-agent.sqlite`.
+    AgentDb,
 }
 
 /// All kinds.
-pub(crate) const KINDS: &[Kind] = &[Kind::SessionIndex, Kind::Transcript, Kind::PastTranscript];
+pub(crate) const KINDS: &[Kind] = &[
+    Kind::SessionIndex,
+    Kind::Transcript,
+    Kind::PastTranscript,
+    Kind::CronJobs,
+    Kind::CronRuns,
+    Kind::Devices,
+    Kind::Deliveries,
+    Kind::StateDb,
+    Kind::AgentDb,
+];
+
+/// Places of what is known by its place alone, in the order in which it comes in.
+pub(crate) const PLACES: &[(Kind, &str)] = &[
+    // What a database says is newer than the files it was made from.
+    (Kind::StateDb, "state/openclaw.sqlite"),
+    (Kind::AgentDb, "agents/*/agent/openclaw-agent.sqlite"),
+    (Kind::CronJobs, "cron/jobs.json"),
+    (Kind::CronRuns, "cron/runs/*.jsonl"),
+    (Kind::Devices, "devices/paired.json"),
+    (Kind::Deliveries, "delivery-queue/*.json"),
+    (Kind::Deliveries, "delivery-queue/failed/*.json"),
+    (Kind::Deliveries, "session-delivery-queue/*.json"),
+    (Kind::Deliveries, "session-delivery-queue/failed/*.json"),
+];
 
 const fn plain(name: &'static str, table: &'static str) -> Surface {
     Surface {
@@ -30,6 +66,13 @@ const fn plain(name: &'static str, table: &'static str) -> Surface {
     }
 }
 
+const fn database(name: &'static str, table: &'static str) -> Surface {
+    Surface {
+        shape: Shape::Database,
+        ..plain(name, table)
+    }
+}
+
 impl Kind {
     /// What there is to know of it.
     pub(crate) fn about(self) -> Surface {
@@ -37,6 +80,12 @@ impl Kind {
             Self::SessionIndex => plain("openclaw-sessions", "sessions"),
             Self::Transcript => plain("openclaw-transcripts", "transcript_events"),
             Self::PastTranscript => plain("openclaw-past-transcripts", "transcript_events"),
+            Self::CronJobs => plain("openclaw-cron", "cron_jobs"),
+            Self::CronRuns => plain("openclaw-cron-runs", "task_runs"),
+            Self::Devices => plain("openclaw-devices", "device_auth_tokens"),
+            Self::Deliveries => plain("openclaw-deliveries", "delivery_queue_entries"),
+            Self::StateDb => database("openclaw-state", "task_runs"),
+            Self::AgentDb => database("openclaw-agents", "transcript_events"),
         }
     }
 }
@@ -199,11 +248,6 @@ pub(crate) const OTHERS: &[Rest] = &[
         "agents/*/agent/openclaw-agent.sqlite.*",
         LOCK,
     ),
-    kept(
-        "agent databases",
-        "agents/*/agent/openclaw-agent.sqlite",
-        LATER,
-    ),
     ignored("agent files", "agents/*/agent/bin/", OTHER_PROGRAM),
     ignored("agent files", "agents/*/agent/tmp/", OTHER_PROGRAM),
     ignored("agent locks", "agents/*/qmd-write.lock.lock", LOCK),
@@ -245,9 +289,17 @@ pub(crate) const OTHERS: &[Rest] = &[
         "a policy: what was allowed there is not allowed here unasked",
     ),
     // Work.
-    kept("cron", "cron/", LATER),
-    kept("delivery", "delivery-queue/", LATER),
-    kept("delivery", "session-delivery-queue/", LATER),
+    kept("cron state", "cron/*-state.json", "read with the jobs"),
+    ignored("cron copies", "cron/*.bak*", "an older state of the jobs"),
+    ignored("cron", "cron/", "no jobs and no runs"),
+    dropped("sent messages", "delivery-queue/*.delivered", "it was sent"),
+    dropped(
+        "sent messages",
+        "session-delivery-queue/*.delivered",
+        "it was sent",
+    ),
+    ignored("delivery", "delivery-queue/", "never was whole"),
+    ignored("delivery", "session-delivery-queue/", "never was whole"),
     kept("databases", "state/", LATER),
     kept("databases", "tasks/", LATER),
     kept("databases", "plugin-state/", LATER),

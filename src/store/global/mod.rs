@@ -10,6 +10,7 @@ pub mod continuation;
 pub mod cost;
 pub mod cron;
 pub mod delivery;
+pub mod delivery_import;
 pub mod delivery_queue;
 pub mod device;
 pub mod diagnostic;

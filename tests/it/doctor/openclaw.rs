@@ -1,9 +1,11 @@
 //! Homes of OpenClaw: copied from with all that is in them, and left byte for byte as they are.
 
+mod databases;
 mod homes;
 mod index;
 mod sample;
 mod transcripts;
+mod work;
 
 use std::path::Path;
 
