@@ -18,8 +18,10 @@ use crate::model::MediaRules;
 use section::{Section, Warnings};
 
 pub use access::FileAccess;
+pub use backup::{BackupSchedule, ScheduledBackup};
 pub use grants::MemoryGrant;
 pub use http::HttpConfig;
+pub use logs::LogsConfig;
 pub use mentions::mentions;
 pub use plugins::PluginsConfig;
 pub use retention::Retention;
@@ -27,8 +29,10 @@ pub use scheduler::SchedulerConfig;
 pub use sop::{ApprovalTimeout, SopConfig};
 
 mod access;
+mod backup;
 mod grants;
 mod http;
+mod logs;
 mod media;
 mod mentions;
 mod plugins;
@@ -109,6 +113,10 @@ pub struct Config {
     pub plugins: PluginsConfig,
     /// Where the daemon answers over HTTP; `None` for nowhere.
     pub http: Option<HttpConfig>,
+    /// Backups that a daemon makes by itself.
+    pub backup: BackupSchedule,
+    /// How long logs are kept.
+    pub logs: LogsConfig,
     /// How runs of standing procedures are held in bounds.
     pub sop: SopConfig,
     /// Kind of memory store of all agents that do not say otherwise.
@@ -134,6 +142,8 @@ impl fmt::Debug for Config {
             .field("media", &self.media)
             .field("plugins", &self.plugins)
             .field("http", &self.http)
+            .field("backup", &self.backup)
+            .field("logs", &self.logs)
             .field("sop", &self.sop)
             .field("memory_backend", &self.memory_backend)
             .field("heartbeat_agent", &self.heartbeat_agent)
@@ -272,6 +282,12 @@ impl Config {
             http: state
                 .as_ref()
                 .and_then(|state| http::http(state, &mut warnings)),
+            backup: state.as_ref().map_or(BackupSchedule::Off, |state| {
+                BackupSchedule::read(state, &mut warnings)
+            }),
+            logs: state.as_ref().map_or_else(LogsConfig::default, |state| {
+                LogsConfig::read(state, &mut warnings)
+            }),
             sop: root
                 .section("sop", &mut warnings)
                 .map_or_else(SopConfig::default, |sop| sop::read(&sop, &mut warnings)),

@@ -1,5 +1,5 @@
 //! How fast the state is, beside SQLite itself in the same run: `cargo bench --bench state [-- --smoke]`, with `--large`
-//! only what huge payloads cost those who do not ask for them.
+//! only what huge payloads cost those who do not ask for them, with `--ready` only how soon a daemon of 200 agents answers.
 //!
 //! Each work is done by the store and by plain prepared statements over the C API, on files of the same
 //! schema and pragmas, in turns. A machine that is busy slows both: trust the ratio, not the time.
@@ -20,6 +20,7 @@ mod data;
 mod large;
 mod measure;
 mod raw;
+mod ready;
 mod recall;
 mod search;
 mod transcript;
@@ -41,6 +42,8 @@ struct Scale {
     sessions: usize,
     /// Memories recalled from.
     memories: usize,
+    /// Agents of a daemon.
+    agents: usize,
 }
 
 const FULL: Scale = Scale {
@@ -51,6 +54,7 @@ const FULL: Scale = Scale {
     transcript: 10_000,
     sessions: 2_000,
     memories: 20_000,
+    agents: 200,
 };
 
 /// Proves that every work still runs; its figures mean little.
@@ -62,6 +66,7 @@ const SMOKE: Scale = Scale {
     transcript: 2_000,
     sessions: 300,
     memories: 1_000,
+    agents: 10,
 };
 
 fn main() {
@@ -78,6 +83,9 @@ fn main() {
 async fn all(dir: &Path, scale: Scale) {
     data::make_template(dir).await;
     let mut table = Table::new();
+    if std::env::args().any(|argument| argument == "--ready") {
+        return ready::ready(dir, scale, &mut table).await;
+    }
     if std::env::args().any(|argument| argument == "--large") {
         return large::pass_by(dir, scale, &mut table).await;
     }
@@ -91,4 +99,5 @@ async fn all(dir: &Path, scale: Scale) {
     search::build_and_search(dir, scale, &mut table).await;
     search::snapshot(dir, scale, &mut table).await;
     recall::recall(dir, scale, &mut table).await;
+    ready::ready(dir, scale, &mut table).await;
 }

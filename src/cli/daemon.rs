@@ -24,6 +24,13 @@ pub(crate) struct DaemonArgs {
     /// Wait this long for what runs once told to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3_600))]
     drain: u64,
+
+    /// End by itself once its last client on the socket has gone
+    ///
+    /// For a program that starts a daemon of its own. It ends 2 seconds after the last client, and after
+    /// 30 seconds when none came.
+    #[arg(long)]
+    ephemeral: bool,
 }
 
 impl DaemonArgs {
@@ -36,6 +43,7 @@ impl DaemonArgs {
         let options = Options {
             socket: socket_elsewhere(),
             drain: Duration::from_secs(self.drain),
+            ephemeral: self.ephemeral,
         };
         let daemon = Daemon::start(&context.root, context.clock.clone(), options).await?;
         let health = daemon.health();

@@ -10,7 +10,8 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::bound::MAX_EVENTS;
-use crate::service::{Change, ChangeKind};
+use crate::model::{DeliveryStatus, TaskOwnerKind, TaskStatus};
+use crate::service::{Change, ChangeKind, ControlChange};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +41,29 @@ pub(super) enum Event {
     Deleted {
         agent_id: String,
         session_id: String,
+    },
+    /// A task stands elsewhere.
+    #[serde(rename = "task.changed")]
+    Task {
+        agent_id: Option<String>,
+        task_id: String,
+        owner_kind: TaskOwnerKind,
+        status: TaskStatus,
+    },
+    /// A run of a job stands elsewhere.
+    #[serde(rename = "cron.run")]
+    CronRun {
+        agent_id: Option<String>,
+        job_id: Option<String>,
+        task_id: String,
+        status: TaskStatus,
+    },
+    /// A message stands elsewhere.
+    #[serde(rename = "delivery.changed")]
+    Delivery {
+        agent_id: Option<String>,
+        message_id: String,
+        status: DeliveryStatus,
     },
     /// The daemon can do less than before, or all again.
     #[serde(rename = "health")]
@@ -79,6 +103,12 @@ impl Event {
                 agent.is_none_or(|agent| agent == agent_id)
                     && session.is_none_or(|session| session == session_id)
             }
+            // They belong to no session.
+            Self::Task { agent_id, .. }
+            | Self::CronRun { agent_id, .. }
+            | Self::Delivery { agent_id, .. } => {
+                session.is_none() && agent.is_none_or(|agent| Some(agent) == agent_id.as_deref())
+            }
             Self::Health { .. } | Self::Reloaded { .. } | Self::Gap { .. } => true,
         }
     }
@@ -105,6 +135,44 @@ impl From<Change> for Event {
             ChangeKind::Deleted => Self::Deleted {
                 agent_id,
                 session_id,
+            },
+        }
+    }
+}
+
+impl From<ControlChange> for Event {
+    fn from(change: ControlChange) -> Self {
+        match change {
+            ControlChange::Task {
+                task_id,
+                owner_kind,
+                agent_id,
+                status,
+            } => Self::Task {
+                agent_id,
+                task_id,
+                owner_kind,
+                status,
+            },
+            ControlChange::CronRun {
+                task_id,
+                job_id,
+                agent_id,
+                status,
+            } => Self::CronRun {
+                agent_id,
+                job_id,
+                task_id,
+                status,
+            },
+            ControlChange::Delivery {
+                message_id,
+                agent_id,
+                status,
+            } => Self::Delivery {
+                agent_id,
+                message_id,
+                status,
             },
         }
     }

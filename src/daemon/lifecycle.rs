@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::DaemonError;
 use super::connection;
@@ -20,12 +20,18 @@ use super::socket::Socket;
 use super::upkeep::keep_up;
 use crate::clock::Clock;
 use crate::fs::process::raise_open_files_limit;
-use crate::service::{HeldLease, Service};
+use crate::service::{ControlWatch, HeldLease, Service};
 
 /// Open files a daemon wants to be allowed: clients, and agents with their logs.
 const OPEN_FILES: u64 = 4_096;
 /// How often the socket's name is looked after.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// How often is looked whether tasks, runs of jobs or messages have changed.
+const LOOK_AT_WORK: Duration = Duration::from_millis(250);
+/// An ephemeral daemon ends so long after its last client went, or when nobody came.
+const LINGER: Duration = Duration::from_secs(2);
+const NOBODY_CAME: Duration = Duration::from_secs(30);
 
 /// How a daemon runs.
 #[derive(Clone, Debug)]
@@ -34,6 +40,8 @@ pub struct Options {
     pub socket: Option<PathBuf>,
     /// How long work under way may take once it is told to stop.
     pub drain: Duration,
+    /// Whether it ends by itself once its last client on the socket has gone.
+    pub ephemeral: bool,
 }
 
 impl Default for Options {
@@ -41,6 +49,7 @@ impl Default for Options {
         Self {
             socket: None,
             drain: Duration::from_secs(10),
+            ephemeral: false,
         }
     }
 }
@@ -137,6 +146,7 @@ impl Daemon {
     /// Says whether everything that had begun was finished.
     pub async fn run(mut self) -> bool {
         let pump = tokio::spawn(pump(Arc::clone(&self.hub)));
+        let watch = tokio::spawn(watch(Arc::clone(&self.hub)));
         let lease = self.lease.take();
         let upkeep = lease.map(|lease| tokio::spawn(keep_up(Arc::clone(&self.hub), lease)));
         let mut clients = JoinSet::new();
@@ -155,8 +165,10 @@ impl Daemon {
         if let Some(http) = http {
             http.end().await;
         }
-        pump.abort();
-        let _ = pump.await;
+        for task in [pump, watch] {
+            task.abort();
+            let _ = task.await;
+        }
         // The name goes before the lock does: whoever comes next finds none or their own.
         drop(self.socket);
         if let Some(Ok(lease)) = join_one(upkeep).await
@@ -173,6 +185,8 @@ impl Daemon {
 
     /// Takes clients until a signal says stop.
     async fn serve(&mut self, clients: &mut JoinSet<()>, mut http: Option<Http>) -> Option<Http> {
+        // Until when an ephemeral one waits for a client.
+        let mut alone_until = Instant::now() + NOBODY_CAME;
         let mut look = interval(LOOK_AFTER);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -197,6 +211,12 @@ impl Daemon {
                 },
                 _ = look.tick() => {
                     while clients.try_join_next().is_some() {}
+                    if !clients.is_empty() {
+                        alone_until = Instant::now() + LINGER;
+                    } else if self.options.ephemeral && Instant::now() >= alone_until {
+                        tracing::info!("its last client has gone");
+                        return http;
+                    }
                     http = Http::settle(http.take(), &self.hub).await;
                     if notify::is_watched() {
                         notify::alive();
@@ -257,6 +277,32 @@ async fn pump(hub: Arc<Hub>) {
                 missed: Some(missed),
             }),
             Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Looks what becomes of tasks, runs of jobs and messages, and tells those who listen.
+async fn watch(hub: Arc<Hub>) {
+    let mut look = interval(LOOK_AT_WORK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut begun: Option<ControlWatch> = None;
+    loop {
+        look.tick().await;
+        let looked = match &mut begun {
+            Some(watch) => watch.look().await,
+            None => match hub.service.watch_control().await {
+                Ok(watch) => {
+                    begun = Some(watch);
+                    Ok(Vec::new())
+                }
+                Err(error) => Err(error),
+            },
+        };
+        match looked {
+            Ok(changes) => changes
+                .into_iter()
+                .for_each(|change| hub.events.tell(change.into())),
+            Err(error) => tracing::debug!(%error, "looks again"),
         }
     }
 }

@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::hub::Hub;
-use crate::config::Config;
+use crate::config::{BackupSchedule, Config};
 use crate::model::AgentId;
-use crate::service::{HeldLease, Request, Response, Scheduler, ServiceError};
+use crate::service::{HeldLease, Request, Response, RetentionOptions, Scheduler, ServiceError};
 
 /// How often the loop looks what is due.
 const TICK: Duration = Duration::from_secs(5);
@@ -24,6 +24,10 @@ const EXPIRE: Duration = Duration::from_secs(60 * 60);
 const TIDY: Duration = Duration::from_secs(10 * 60);
 /// The control plane is told that this daemon lives.
 const BEAT: Duration = Duration::from_secs(60);
+/// How often is asked whether a backup is due.
+const BACKUP: Duration = Duration::from_secs(30);
+/// Sessions and log events that rules let go.
+const RETAIN: Duration = Duration::from_secs(60 * 60);
 /// Ticks of the scheduler whose commands still run; they share the bound on commands.
 const MAX_TICKS: usize = 16;
 /// Goes that one agent's expired rows may take at a time; the rest comes next time.
@@ -67,7 +71,7 @@ pub(super) async fn keep_up(hub: Arc<Hub>, lease: HeldLease) -> HeldLease {
             () = drained(&hub) => {}
         }
     };
-    tokio::join!(work, schedule(&hub));
+    tokio::join!(work, schedule(&hub), housekeeping(&hub));
     lease
 }
 
@@ -122,6 +126,66 @@ async fn schedule(hub: &Arc<Hub>) {
     {
         jobs.close().await;
     }
+}
+
+/// Backups that are due, and what rules of the configuration let go: work of minutes, beside all other.
+async fn housekeeping(hub: &Hub) {
+    let work = async {
+        let mut tick = interval(BACKUP);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut retain = Due::later(RETAIN);
+        loop {
+            tick.tick().await;
+            back_up(hub).await;
+            if retain.is_now() {
+                let_go(hub).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        // A backup under way ends with it: no archive has its name yet, and its record tells of it.
+        () = drained(hub) => {}
+    }
+}
+
+async fn back_up(hub: &Hub) {
+    match hub.service.backup_if_due().await {
+        Ok(None) => {
+            if matches!(hub.service.config().backup, BackupSchedule::Off) {
+                hub.set_problem("backup", None);
+            }
+        }
+        Ok(Some(report)) => {
+            let pruned = report.pruned.iter().flat_map(|pruned| &pruned.archives);
+            let pruned = pruned.filter(|archive| archive.deleted).count();
+            let archive = report.created.archive.display();
+            tracing::info!(%archive, bytes = report.created.bytes, pruned, "backed up");
+            hub.set_problem("backup", None);
+        }
+        Err(error) => {
+            hub.note_failure(&error);
+            hub.set_problem("backup", Some(format!("no scheduled backup: {error}")));
+        }
+    }
+}
+
+async fn let_go(hub: &Hub) {
+    let options = RetentionOptions {
+        yes: true,
+        ..RetentionOptions::default()
+    };
+    match hub.service.apply_retention(&options).await {
+        Ok(report) => {
+            if report.written {
+                let gone = report.items.iter().filter(|item| item.deleted).count();
+                tracing::info!(sessions = gone, "let go by the rules of retention");
+            }
+            hub.set_problem("retention", report.clock_doubt);
+        }
+        Err(error) => hub.set_problem("retention", Some(error.to_string())),
+    }
+    told(hub, "logs", hub.service.prune_logs().await);
 }
 
 async fn work(hub: &Hub, lease: &HeldLease) {

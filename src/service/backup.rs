@@ -8,6 +8,7 @@ mod keys;
 mod record;
 mod report;
 mod retention;
+mod schedule;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ pub use self::report::{
 pub use self::retention::{
     ArchiveInfo, PruneAction, PruneItem, PruneOptions, PruneReport, Untouched, inventory, prune,
 };
+pub use self::schedule::ScheduledReport;
 pub use crate::backup::{
     Encryption, LeftOut, MemberKind, PlanAction, PlanStep, Proof, Role, Rules, Scope,
 };

@@ -21,7 +21,9 @@ mod checkpoint;
 mod claim;
 mod commitment;
 mod compact;
+mod config_save;
 mod control;
+mod control_watch;
 mod cost;
 mod cron;
 mod delivery;
@@ -55,6 +57,7 @@ mod status;
 mod task;
 mod task_ledger;
 mod tool_artifact;
+mod tool_state;
 mod trajectory;
 mod transcript;
 mod turn;
@@ -69,6 +72,8 @@ pub use branch::Moved;
 pub use changes::{Change, ChangeKind};
 pub use checkpoint::{Compacted, Compaction};
 pub use commitment::{Commitments, Committed};
+pub use config_save::ConfigSaved;
+pub use control_watch::{ControlChange, ControlWatch};
 pub use cost::{CostPage, CostReport};
 pub use delivery::{
     Deliveries, DeliveryClaim, DeliveryPrune, DeliveryRetried, DeliverySweep, Enqueued,
@@ -107,6 +112,7 @@ pub use task::{GoalOverview, TaskOutput, TaskOverview};
 pub use task_ledger::{
     GoalBudget, GoalPause, NewGoal, SweepReport, SweptTask, TaskHandle, TaskLedger,
 };
+pub use tool_state::{ClientIdentity, Isolation, Lifetime, ToolCaller, ToolState};
 pub use transcript::{Tail, TailEvent, TranscriptPage, TranscriptStream};
 pub use turn::{Turn, TurnInfo};
 pub use vfs::{MAX_CALL_BYTES, Removal, Vfs, VfsError, VfsExport, VfsPart, VfsRemoved, WriteMode};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio::sync::{Mutex, watch};
 use super::ServiceError;
 use super::changes::Changes;
 use super::error::InDb;
+use super::tool_state::ToolStates;
 use super::turn::Turns;
 use crate::clock::Clock;
 use crate::config::{self, Config};
@@ -42,7 +42,7 @@ pub struct Service {
     clock: Clock,
     config: RwLock<Arc<Config>>,
     // Counts up whenever the configuration is read anew.
-    generation: AtomicU64,
+    tool_states: ToolStates,
     hold: Hold,
     tiers: Tiers,
     changes: Changes,
@@ -204,7 +204,7 @@ impl Service {
             layout,
             clock,
             config: RwLock::new(Arc::new(config)),
-            generation: AtomicU64::new(1),
+            tool_states: ToolStates::new(),
             hold,
             tiers,
             changes: Changes::new(),
@@ -245,7 +245,7 @@ impl Service {
     /// Which reading of the configuration this is, from 1; what was derived under an earlier one is void.
     #[must_use]
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::SeqCst)
+        self.tool_states.generation()
     }
 
     /// Reads the configuration anew and gives its generation; one that cannot be read changes nothing.
@@ -262,7 +262,12 @@ impl Service {
             .write()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         *held = Arc::new(config);
-        Ok(self.generation.fetch_add(1, Ordering::SeqCst) + 1)
+        Ok(self.tool_states.next_generation())
+    }
+
+    /// What tools keep in memory.
+    pub(super) fn tool_states(&self) -> &ToolStates {
+        &self.tool_states
     }
 
     /// What was committed, for whoever listens.

@@ -1,5 +1,7 @@
 //! The daemon from outside: who owns a root, what the socket says, how it ends.
 
+mod alone;
+mod beside;
 mod cron;
 mod described;
 pub(crate) mod host;

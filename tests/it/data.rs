@@ -14,6 +14,7 @@ mod kill;
 mod large;
 mod sessions;
 mod storm;
+mod tool_state;
 mod turn;
 
 fn agent(name: &str) -> AgentId {

@@ -202,3 +202,33 @@ fn holding(text: &str) -> LikeExpr {
     pattern.push('%');
     LikeExpr::new(pattern).escape('^')
 }
+
+/// Deletes events recorded before a time, at most so many; gives how many.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn prune(tx: &mut WriteTx<'_>, before_ms: i64, most: u32) -> Result<u64, StoreError> {
+    let done = sqlx::query(
+        "DELETE FROM diagnostic_events WHERE rowid IN
+             (SELECT rowid FROM diagnostic_events WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT ?2)",
+    )
+    .bind(before_ms)
+    .bind(most)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// When the newest event was recorded.
+///
+/// # Errors
+///
+/// [`StoreError`] when SQLite fails.
+pub async fn newest(conn: &mut SqliteConnection) -> Result<Option<i64>, StoreError> {
+    Ok(
+        sqlx::query_scalar("SELECT max(created_at_ms) FROM diagnostic_events")
+            .fetch_one(conn)
+            .await?,
+    )
+}

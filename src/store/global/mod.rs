@@ -30,3 +30,4 @@ pub mod plugin_room;
 pub mod settlement;
 pub mod skill_upload;
 pub mod task;
+pub mod watch;

@@ -35,13 +35,18 @@ An error has JSON-RPC's code, or -32000 less the exit code of the command that f
 | `config.reload` | | reads the configuration anew; gives its generation |
 
 An `event` notification holds `subscription`, `cursor` and `event`: `session.appended` (with `last_seq`), `session.moved`,
-`session.changed`, `session.deleted`, `health`, `reloaded`, or `gap`: `missed` events are gone, `null` where nobody knows how many. It
+`session.changed`, `session.deleted`, `task.changed`, `cron.run`, `delivery.changed`, `health`, `reloaded`, or `gap`: `missed` events are gone, `null` where nobody knows how many. It
 says that there is something new; the rows say what.
 
 Over HTTP, where `[state.http]` has `listen = \"127.0.0.1:42680\"`: `POST /rpc` takes one call, `GET /api/status`, `GET /api/events`
 (server-sent, `agent`, `session` and `cursor` as in `events.subscribe`, ids are cursors), `POST /admin/reload`, each with
 `Authorization: Bearer` and the token of a paired device; `GET /health` without. An address that others reach needs
 `allow_remote = true`, and a paired device.
+
+A device comes to have a token over HTTP too, with `Content-Type: application/json`: `POST /pair` takes the `code` that
+`zeroclaw devices pair` shows, and `name` and `device_type` if it likes, and gives `device_id` and `token`. Without a code
+`POST /pair/request` gives a `request_id` and a `secret`; once a person has said `zeroclaw devices approve`, `POST /pair/collect` with
+both gives `status` `paired` and the token, `pending` before. A token is told once. `examples/client.py` does a full round.
 
 ";
 

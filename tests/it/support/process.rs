@@ -27,7 +27,7 @@ pub(crate) fn played_on() -> Option<std::path::PathBuf> {
 
 /// Waits until `is_so`, or fails.
 #[track_caller]
-pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");

@@ -243,3 +243,19 @@ pub(crate) fn check_index(store: &Path, index: &str) -> Result<(), sqlx::Error> 
             .map(drop)
     })
 }
+
+/// Holds the write lock of a live database for a while, as another program would.
+pub(crate) fn hold(store: &Path, span: std::time::Duration) {
+    block_on(async {
+        let mut connection = SqliteConnectOptions::new()
+            .filename(store)
+            .busy_timeout(std::time::Duration::from_secs(60))
+            .connect()
+            .await
+            .unwrap();
+        run(&mut connection, "BEGIN IMMEDIATE").await;
+        tokio::time::sleep(span).await;
+        run(&mut connection, "ROLLBACK").await;
+        connection.close().await.unwrap();
+    });
+}
