@@ -23,8 +23,8 @@ use crate::store::global::agent;
 
 mod daemon;
 
-/// Agents kept open at once; each costs a thread and three descriptors a connection.
-const MAX_OPEN_AGENTS: usize = 32;
+/// Agents kept open at once; each costs a MiB, a thread and three descriptors a connection.
+const MAX_OPEN_AGENTS: usize = 28;
 
 /// How long a command waits for another command to finish: longer than a large migration of one
 /// tier, shorter than a person's patience.

@@ -124,3 +124,79 @@ fn beside_a_daemon_an_agent_is_retired_through_it_and_not_renamed_or_deleted() {
 
     host.stop();
 }
+
+/// Every folder and file of a tree but those that a daemon has business with.
+#[cfg(target_os = "linux")]
+fn old_places(root: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let ours = ["state", "agents", "backups", "config.toml", ".secret_key"];
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root).unwrap() {
+        let entry = entry.unwrap();
+        if !ours.iter().any(|own| entry.file_name() == *own) {
+            found.push(entry.path());
+            if entry.file_type().unwrap().is_dir() {
+                found.extend(old_places(&entry.path()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn c29_a_daemon_that_serves_opens_no_old_file() {
+    use rustix::fs::inotify;
+
+    let sandbox = Sandbox::in_memory();
+    crate::support::legacy::build_sample(sandbox.root());
+    let old = sandbox.root().join("data/sessions/sessions.db");
+    let kept = std::fs::read(&old).unwrap();
+    let fixed = sandbox.zeroclaw(&["doctor", "--fix"]);
+    assert!(matches!(fixed.code(), Some(0 | 1)), "{}", fixed.told());
+    std::fs::create_dir_all(old.parent().unwrap()).unwrap();
+    std::fs::write(&old, kept).unwrap();
+    let host = Host::start(&sandbox);
+    // The one look of a start is over; from here on the kernel tells of every file that is opened there.
+    let ear =
+        inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+    let places = old_places(&sandbox.root());
+    assert!(places.contains(&old));
+    for place in &places {
+        inotify::add_watch(&ear, place, inotify::WatchFlags::OPEN).unwrap();
+    }
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 4_096];
+    let mut is_told = || {
+        let mut events = inotify::Reader::new(&ear, &mut buffer);
+        events.next().is_ok()
+    };
+
+    let mut caller = host.caller();
+    for number in 0..10 {
+        let message = json!({"event_type": "message", "role": "user", "text": "heron"});
+        let session = json!({"key": format!("new {number}")});
+        let append = json!({"agent": "atlas", "session": session, "events": [message]});
+        caller.call("sessions.append", append).unwrap();
+        let show = json!({"session": format!("new {number}")});
+        caller.call("sessions.show", show).unwrap();
+    }
+    for number in 0..3 {
+        let name = format!("job {number}");
+        let add = [
+            "cron", "add", "--agent", "atlas", "--name", &name, "--every", "1h", "--shell", "true",
+        ];
+        sandbox.zeroclaw(&add).exits(0);
+        sandbox.zeroclaw(&["cron", "run", &name]).exits(0);
+    }
+    caller
+        .call("sessions.search", json!({"text": "heron"}))
+        .unwrap();
+    caller.call("status", json!({})).unwrap();
+
+    assert!(!is_told(), "an old file or folder was opened");
+    // It would have been heard of.
+    let _ = std::fs::File::open(&old).unwrap();
+    assert!(is_told());
+    host.stop();
+    let log = std::fs::read_to_string(sandbox.home().join("daemon.log")).unwrap();
+    assert_eq!(log.matches("still there").count(), 1, "{log}");
+}
