@@ -963,6 +963,7 @@ pub enum Request {
         /// Exclusive cursor of an earlier page.
         before: Option<String>,
         /// Most rows.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Images that agents sent, newest first.
@@ -973,6 +974,7 @@ pub enum Request {
         /// Exclusive cursor of an earlier page.
         before: Option<String>,
         /// Most rows.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Skills on their way in, newest first.
@@ -981,6 +983,7 @@ pub enum Request {
         /// Exclusive cursor of an earlier page.
         before: Option<String>,
         /// Most rows.
+        #[serde(default)]
         limit: PageLimit,
     },
     /// Delete media that rules do not keep, the oldest first.

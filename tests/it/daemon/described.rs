@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::host::{Host, fresh};
 
@@ -50,46 +50,122 @@ both gives `status` `paired` and the token, `pending` before. A token is told on
 
 ";
 
-/// The table of methods, from the text of the type.
-fn methods(source: &str) -> String {
+/// A method, as the text of the type has it.
+#[derive(Default)]
+struct Method {
+    name: String,
+    doc: Vec<String>,
+    fields: Vec<Field>,
+}
+
+#[derive(Default)]
+struct Field {
+    name: String,
+    kind: String,
+    doc: Vec<String>,
+    /// Whether a call may leave it out.
+    is_optional: bool,
+}
+
+impl Method {
+    /// A call of it with all that it must have.
+    fn example(&self) -> Value {
+        let needed = self.fields.iter().filter(|field| !field.is_optional);
+        let params: Map<String, Value> = needed
+            .map(|field| (field.name.clone(), field.example()))
+            .collect();
+        json!({"jsonrpc": "2.0", "id": 2, "method": self.name, "params": params})
+    }
+}
+
+impl Field {
+    fn example(&self) -> Value {
+        match (self.kind.as_str(), self.name.as_str()) {
+            ("AgentId", "to") => json!("birch"),
+            ("AgentId", _) => json!("atlas"),
+            ("bool", _) => json!(true),
+            ("u64" | "i64" | "usize", _) => json!(1_000),
+            ("String", "session") => json!("desk"),
+            ("String", "text") => json!("heron"),
+            ("String", "event") => json!("1"),
+            ("String", "channel") => json!("telegram"),
+            ("String", "actor") => json!("me"),
+            ("String", name) => json!(format!("{name}-1")),
+            ("VfsNamespace", _) => json!("default"),
+            ("VfsPath", "to") => json!("/notes/yesterday.md"),
+            ("VfsPath", _) => json!("/notes/today.md"),
+            ("Content", _) => json!({"text": "a heron by the harbour"}),
+            ("ChannelPeer", _) => {
+                json!({"channel": "telegram", "account_id": "default", "peer_id": "42"})
+            }
+            ("SessionTarget", _) => json!({"key": "desk"}),
+            ("Vec<AppendEvent>", _) => {
+                json!([{"event_type": "message", "role": "user", "text": "a heron by the harbour"}])
+            }
+            ("SessionPatch", _) => json!({"display_name": "Desk"}),
+            ("NewMemory", _) => json!({"key": "bird", "content": "a heron by the harbour"}),
+            ("CostGrouping", _) => json!("model"),
+            ("MediaRules", _) => json!({"max_age_days": 30, "max_bytes": 0}),
+            (kind, name) => panic!("no example of {name}: {kind}"),
+        }
+    }
+}
+
+/// The methods, from the text of the type.
+fn methods(source: &str) -> Vec<Method> {
     let body = source.split_once("pub enum Request {").unwrap().1;
     let body = body.split_once("\n}\n").unwrap().0;
-    let (mut told, mut doc, mut method, mut fields) =
-        (String::new(), Vec::new(), String::new(), Vec::new());
+    let (mut all, mut method, mut field) = (Vec::new(), Method::default(), Field::default());
     let mut inside = false;
-    let mut of_field = Vec::new();
     for line in body.lines() {
         let word = line.trim();
         let depth = line.len() - line.trim_start().len();
         if depth == 4 && word.starts_with("///") {
-            doc.push(word.trim_start_matches("///").trim().to_owned());
+            method
+                .doc
+                .push(word.trim_start_matches("///").trim().to_owned());
         } else if let Some(rest) = word.strip_prefix("#[serde(rename = \"") {
             if depth == 4 {
-                method = rest.split('"').next().unwrap().to_owned();
+                method.name = rest.split('"').next().unwrap().to_owned();
             }
         } else if inside && depth == 8 && word.starts_with("///") {
-            of_field.push(word.trim_start_matches("///").trim().to_owned());
+            field
+                .doc
+                .push(word.trim_start_matches("///").trim().to_owned());
+        } else if inside && depth == 8 && word.starts_with("#[serde(default") {
+            field.is_optional = true;
         } else if inside && depth == 8 && !word.starts_with('#') && word.contains(": ") {
             let (name, kind) = word.trim_end_matches(',').split_once(": ").unwrap();
-            fields.push(format!(
-                "- `{name}` ({}): {}",
-                kind.replace("Option<", "optional ").replace('>', ""),
-                of_field.join(" ")
-            ));
-            of_field.clear();
+            (field.name, field.kind) = (name.to_owned(), kind.to_owned());
+            field.is_optional |= kind.starts_with("Option<");
+            method.fields.push(std::mem::take(&mut field));
         } else if depth == 4 && word.ends_with('{') {
             inside = true;
         }
         let is_unit = !inside && word.starts_with(char::is_uppercase) && word.ends_with(',');
         if depth == 4 && (word == "}," || is_unit) {
-            writeln!(told, "## `{method}`\n\n{}\n", doc.join(" ")).unwrap();
-            if !fields.is_empty() {
-                writeln!(told, "{}\n", fields.join("\n")).unwrap();
-            }
-            doc.clear();
-            fields.clear();
+            all.push(std::mem::take(&mut method));
             inside = false;
         }
+    }
+    all
+}
+
+/// What the page says of the methods.
+fn described(methods: &[Method]) -> String {
+    let mut told = String::new();
+    for method in methods {
+        writeln!(told, "## `{}`\n\n{}\n", method.name, method.doc.join(" ")).unwrap();
+        for field in &method.fields {
+            let kind = field.kind.replace("Option<", "").replace('>', "");
+            let optional = if field.is_optional { "optional " } else { "" };
+            let doc = field.doc.join(" ");
+            writeln!(told, "- `{}` ({optional}{kind}): {doc}", field.name).unwrap();
+        }
+        if !method.fields.is_empty() {
+            told.push('\n');
+        }
+        writeln!(told, "```json\n{}\n```\n", method.example()).unwrap();
     }
     told
 }
@@ -98,7 +174,7 @@ fn methods(source: &str) -> String {
 fn the_description_of_the_methods_is_that_of_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(root.join("src/service/request.rs")).unwrap();
-    let wanted = format!("{INTRODUCTION}{}", methods(&source).trim_end()) + "\n";
+    let wanted = format!("{INTRODUCTION}{}", described(&methods(&source)).trim_end()) + "\n";
     let path = root.join("docs/rpc.md");
     if std::env::var_os("ZEROCLAW_BLESS").is_some() {
         std::fs::write(&path, &wanted).unwrap();
@@ -113,22 +189,28 @@ fn the_description_of_the_methods_is_that_of_the_code() {
 fn every_method_that_is_described_is_known_and_the_other_way_round() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(root.join("src/service/request.rs")).unwrap();
-    let described: Vec<_> = methods(&source)
-        .lines()
-        .filter_map(|line| line.strip_prefix("## `"))
-        .map(|line| line.trim_end_matches('`').to_owned())
-        .collect();
+    let methods = methods(&source);
+    let described: Vec<_> = methods.iter().map(|method| &method.name).collect();
     let sandbox = fresh();
     let host = Host::start(&sandbox);
 
     let hello = host.stranger().call("initialize", json!({})).unwrap();
 
     assert_eq!(hello["methods"], json!(described));
-    // Each is understood: what is wrong with an empty call is its parameters or what is there, never its name.
+    // The example of each is understood, here and there: what is wrong with it is what is in the root.
     let mut caller = host.caller();
-    for method in &described {
-        if let Err(error) = caller.call(method, json!({})) {
-            assert_ne!(error["code"], -32_601, "{method}: {error}");
+    for method in &methods {
+        let mut example = method.example();
+        let params = example["params"].take();
+        if let Err(error) = caller.call(&method.name, params.clone()) {
+            assert_ne!(error["code"], -32_601, "{}: {error}", method.name);
+        }
+        let told = match method.fields.is_empty() {
+            true => json!({"method": method.name}),
+            false => json!({"method": method.name, "params": params}),
+        };
+        if let Err(error) = serde_json::from_value::<zeroclaw::service::Request>(told.clone()) {
+            panic!("{told}: {error}");
         }
     }
     host.stop();
