@@ -34,4 +34,4 @@ told = next(json.loads(line[5:]) for line in events if line.startswith(b"data:")
 page = call("sessions.show", agent=agent, session=session)
 print("event", told["last_seq"], "says", page["events"][-1]["text"])
 hits = call("sessions.search", agent=agent, text="heron")["hits"]
-print("found in", len(hits), "message")
+print("messages found:", len(hits))

@@ -47,11 +47,14 @@ impl<'s> Events<'s> {
             .filter(|tip| !self.is_plain && self.ids.contains_key(tip))
     }
 
-    fn made_id(&self) -> String {
+    /// The id of a record without one: by its place and what it says. Another copy of the session may have another record
+    /// there, a header of a later day for example; both stay then.
+    fn made_id(&self, digest: &[u8]) -> String {
         event_id(&[
             b"openclaw record",
             self.session_id.as_bytes(),
             self.ordinal.to_string().as_bytes(),
+            digest,
         ])
     }
 
@@ -100,7 +103,7 @@ impl<'s> Events<'s> {
         };
         self.ordinal += 1;
         let digest = message_digest(&parsed.event_type, &json);
-        let mut id = parsed.id.clone().unwrap_or_else(|| self.made_id());
+        let mut id = parsed.id.clone().unwrap_or_else(|| self.made_id(&digest));
         if is_repaired {
             let message = "holds what is no text; replaced by U+FFFD".to_owned();
             out.push(

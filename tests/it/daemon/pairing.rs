@@ -237,6 +237,6 @@ fn the_client_in_python_does_a_full_round() {
         told.contains("event 1 says a heron stands by the harbour"),
         "{told}"
     );
-    assert!(told.contains("found in 1 message"), "{told}");
+    assert!(told.contains("messages found: 1"), "{told}");
     host.stop();
 }
