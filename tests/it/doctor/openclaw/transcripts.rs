@@ -242,6 +242,29 @@ fn c20_ids_that_occur_twice_cost_no_record() {
 }
 
 #[test]
+fn a_session_that_was_compacted_under_a_new_header_comes_in_beside_what_it_was() {
+    let sandbox = Sandbox::in_memory();
+    let there = one(&sandbox, &talk("one", &["hello", "yes?"]));
+    import(&sandbox, there.root(), 0);
+    let mut later = header("one", 3);
+    later["timestamp"] = json!(stamp(600));
+    let kept = said("kept-0", None, "assistant", "yes?");
+    transcript(&there, "main", "one.jsonl", &lines(&[later, kept]));
+
+    let report = import(&sandbox, there.root(), 0);
+
+    let counts = &source(&report, "one.jsonl")["counts"];
+    assert_eq!(counts["messages"]["imported"], 1, "{counts}");
+    let of_type = |wanted: &str| {
+        let all = events(&sandbox);
+        all.iter().filter(|event| event[0] == wanted).count()
+    };
+    assert_eq!((of_type("session"), of_type("message")), (2, 3));
+    import(&sandbox, there.root(), 0);
+    assert_eq!((of_type("session"), of_type("message")), (2, 3));
+}
+
+#[test]
 fn headers_that_are_missing_or_differ_or_occur_twice_are_told_and_cost_nothing() {
     let headless = lines(&[said("a", Some("cut"), "user", "the end of a long talk")]);
     let other = lines(&[header("someone-else", 3), said("a", None, "user", "hi")]);
